@@ -1,0 +1,95 @@
+//! What is shown and checked at the end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+use tripwit_examples::terminal::{self, FAINT, STRONG};
+
+use crate::deliveries::{Record, Status};
+use crate::ledger::Entry;
+use crate::world::World;
+
+/// Prints the table of guarded channels, and below it what needs no table.
+pub(crate) fn print(world: &World) {
+    let records = world.deliveries.records();
+    terminal::say(&terminal::paint(
+        STRONG,
+        "\nGuarded channels, by the calls that went through a breaker",
+    ));
+    terminal::say(&table(&world.sender.guarded().entries(), &records).to_string());
+    terminal::say(&terminal::paint(FAINT, LEGEND));
+
+    for (channel, entry) in world.sender.unguarded().entries() {
+        let [sent, failed] = outcomes(&entry, &records);
+        terminal::say(&format!(
+            "\nUnguarded: {channel}, {sent} sent, {failed} failed, by {} calls of which {} failed; it has no circuit, so its \
+             provider was spared none.",
+            entry.calls, entry.failures
+        ));
+    }
+    let sent = records
+        .iter()
+        .filter(|record| record.status == Status::Sent)
+        .count();
+    let given_up = records.iter().filter(|record| record.is_given_up()).count();
+    let total = records.len();
+    terminal::say(&format!(
+        "{total} notifications: {sent} sent, {given_up} failed with no attempt left, {} lost.",
+        total - sent - given_up
+    ));
+}
+
+const LEGEND: &str = "\
+sent, failed (no attempt left), rejected (at least once): notifications. Calls spared: those that the circuit rejected.
+Time to recover: from the first opening until the circuit closed again.";
+
+const HEADINGS: [&str; 9] = [
+    "circuit",
+    "sent",
+    "failed",
+    "rejected",
+    "calls made",
+    "calls failed",
+    "calls spared",
+    "times opened",
+    "time to recover",
+];
+
+fn table(entries: &BTreeMap<String, Entry>, records: &[Record]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .set_header(HEADINGS);
+    for (circuit, entry) in entries {
+        let [sent, failed] = outcomes(entry, records);
+        table.add_row([
+            circuit.clone(),
+            sent.to_string(),
+            failed.to_string(),
+            entry.rejected.len().to_string(),
+            entry.calls.to_string(),
+            entry.failures.to_string(),
+            entry.spared.to_string(),
+            entry.opened.to_string(),
+            entry.recovery.map_or_else(|| "-".to_owned(), seconds),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.2} s", time.as_secs_f64())
+}
+
+/// How many of the entry's notifications are sent, and how many failed for good.
+fn outcomes(entry: &Entry, records: &[Record]) -> [usize; 2] {
+    let own = || entry.notifications.iter().filter_map(|id| records.get(*id));
+    [
+        own().filter(|record| record.status == Status::Sent).count(),
+        own().filter(|record| record.is_given_up()).count(),
+    ]
+}

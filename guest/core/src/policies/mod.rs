@@ -1,0 +1,7 @@
+//! The policies.
+
+mod consecutive;
+mod outbox;
+
+pub use consecutive::{Consecutive, ConsecutiveFailures, ConsecutiveSettings};
+pub use outbox::{Outbox, OutboxSettings};

@@ -1,0 +1,368 @@
+//! Settings: a JSON object, read field by field, each field declared once with its bounds, default and meaning.
+
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+};
+use core::fmt;
+
+use serde_json::{Map, Value, json};
+
+use crate::{Nanoseconds, format_duration, parse_duration};
+
+/// The longest text that is read, in bytes.
+const MAX_TEXT: usize = 64 * 1024;
+
+/// A setting that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    /// JSON Pointer of the field; empty for the whole text.
+    pub field: String,
+    /// What is wrong, and what would be right.
+    pub problem: String,
+}
+
+impl SettingsError {
+    /// A problem of the field `name`.
+    #[must_use]
+    pub fn new(name: &str, problem: impl Into<String>) -> Self {
+        Self {
+            field: pointer(name),
+            problem: problem.into(),
+        }
+    }
+
+    fn whole(problem: impl Into<String>) -> Self {
+        Self {
+            field: String::new(),
+            problem: problem.into(),
+        }
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.field.is_empty() {
+            f.write_str(&self.problem)
+        } else {
+            write!(f, "{}: {}", self.field, self.problem)
+        }
+    }
+}
+
+impl core::error::Error for SettingsError {}
+
+fn pointer(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// A JSON object of which every field is known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings(Map<String, Value>);
+
+impl Settings {
+    /// Reads a text and refuses fields that are not among `fields`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no JSON object, longer than 64 KiB, or has an unknown field.
+    pub fn parse(text: &str, fields: &[&dyn Field]) -> Result<Self, SettingsError> {
+        if text.len() > MAX_TEXT {
+            return Err(SettingsError::whole(format!("longer than {MAX_TEXT} bytes")));
+        }
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| SettingsError::whole(format!("not JSON: {error}")))?;
+        let Value::Object(object) = value else {
+            return Err(SettingsError::whole(
+                "not a JSON object; write one such as {} for the defaults",
+            ));
+        };
+        if let Some(name) = object
+            .keys()
+            .find(|name| fields.iter().all(|field| field.name() != name.as_str()))
+        {
+            let known = fields
+                .iter()
+                .map(|field| field.name())
+                .collect::<alloc::vec::Vec<_>>()
+                .join(", ");
+            return Err(SettingsError::new(
+                name,
+                format!("no such setting; there are {known}"),
+            ));
+        }
+        Ok(Self(object))
+    }
+
+    /// Whether a field is written.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+}
+
+/// One setting.
+pub trait Field: fmt::Debug + Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// Its JSON Schema: type, bounds, default, meaning.
+    fn schema(&self) -> Value;
+}
+
+pub(crate) fn schema(name: &str, summary: &str, fields: &[&dyn Field]) -> String {
+    let properties: Map<String, Value> = fields
+        .iter()
+        .map(|field| (field.name().to_owned(), field.schema()))
+        .collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": name,
+        "description": summary,
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    })
+    .to_string()
+}
+
+/// A whole number.
+#[derive(Debug)]
+pub struct Integer {
+    /// Its name.
+    pub name: &'static str,
+    /// The least it may be.
+    pub min: u32,
+    /// The most it may be.
+    pub max: u32,
+    /// What it is when it is left out.
+    pub default: u32,
+    /// What it means.
+    pub about: &'static str,
+}
+
+impl Integer {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// When it is no whole number or out of range.
+    pub fn read(&self, settings: &Settings) -> Result<u32, SettingsError> {
+        let Some(value) = settings.0.get(self.name) else {
+            return Ok(self.default);
+        };
+        value
+            .as_u64()
+            .and_then(|n| u32::try_from(n).ok())
+            .filter(|n| (self.min..=self.max).contains(n))
+            .ok_or_else(|| {
+                SettingsError::new(
+                    self.name,
+                    format!("{value} is not a whole number from {} to {}", self.min, self.max),
+                )
+            })
+    }
+}
+
+impl Field for Integer {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn schema(&self) -> Value {
+        json!({ "type": "integer", "minimum": self.min, "maximum": self.max, "default": self.default, "description": self.about })
+    }
+}
+
+/// A number with up to three decimals, kept in thousandths.
+#[derive(Debug)]
+pub struct Decimal {
+    /// Its name.
+    pub name: &'static str,
+    /// The least it may be, in thousandths.
+    pub min: u32,
+    /// The most it may be, in thousandths.
+    pub max: u32,
+    /// What it is when it is left out, in thousandths.
+    pub default: u32,
+    /// What it means.
+    pub about: &'static str,
+}
+
+impl Decimal {
+    /// Reads it, in thousandths; further decimals are rounded.
+    ///
+    /// # Errors
+    ///
+    /// When it is no number or out of range.
+    pub fn read(&self, settings: &Settings) -> Result<u32, SettingsError> {
+        let Some(value) = settings.0.get(self.name) else {
+            return Ok(self.default);
+        };
+        let in_range = |x: &f64| (f64::from(self.min)..=f64::from(self.max)).contains(&(x * 1000.0));
+        let number = value.as_f64().filter(in_range).ok_or_else(|| {
+            let (min, max) = (thousandths(self.min), thousandths(self.max));
+            SettingsError::new(self.name, format!("{value} is not a number from {min} to {max}"))
+        })?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "held against u32 bounds above"
+        )]
+        Ok((number * 1000.0 + 0.5) as u32)
+    }
+}
+
+impl Field for Decimal {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn schema(&self) -> Value {
+        json!({
+            "type": "number", "minimum": thousandths(self.min), "maximum": thousandths(self.max),
+            "default": thousandths(self.default), "description": self.about,
+        })
+    }
+}
+
+fn thousandths(n: u32) -> Value {
+    if n.is_multiple_of(1000) {
+        json!(n / 1000)
+    } else {
+        json!(f64::from(n) / 1000.0)
+    }
+}
+
+/// A duration.
+#[derive(Debug)]
+pub struct Time {
+    /// Its name.
+    pub name: &'static str,
+    /// The least it may be, in nanoseconds.
+    pub min: Nanoseconds,
+    /// The most it may be, in nanoseconds.
+    pub max: Nanoseconds,
+    /// What it is when it is left out, in nanoseconds.
+    pub default: Nanoseconds,
+    /// What it means.
+    pub about: &'static str,
+}
+
+impl Time {
+    /// Reads it, in nanoseconds.
+    ///
+    /// # Errors
+    ///
+    /// When it is no duration or out of range.
+    pub fn read(&self, settings: &Settings) -> Result<Nanoseconds, SettingsError> {
+        match settings.0.get(self.name) {
+            None => Ok(self.default),
+            Some(value) => read_time(self.name, value, self.min, self.max),
+        }
+    }
+}
+
+impl Field for Time {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = time_schema(json!("string"), self.min, self.max, self.about);
+        schema.insert("default".to_owned(), json!(format_duration(self.default)));
+        schema.into()
+    }
+}
+
+/// A duration that may be left out.
+#[derive(Debug)]
+pub struct OptionalTime {
+    /// Its name.
+    pub name: &'static str,
+    /// The least it may be, in nanoseconds.
+    pub min: Nanoseconds,
+    /// The most it may be, in nanoseconds.
+    pub max: Nanoseconds,
+    /// What it is when it is left out, in nanoseconds; none where that depends, as `about` says.
+    pub default: Option<Nanoseconds>,
+    /// Whether `null` may be written.
+    pub nullable: bool,
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// What was written for an [`OptionalTime`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// Nothing.
+    Absent,
+    /// `null`.
+    Null,
+    /// A duration, in nanoseconds.
+    Value(Nanoseconds),
+}
+
+impl OptionalTime {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// When it is no duration, out of range, or `null` where that may not be written.
+    pub fn read(&self, settings: &Settings) -> Result<Given, SettingsError> {
+        match settings.0.get(self.name) {
+            None => Ok(self.default.map_or(Given::Absent, Given::Value)),
+            Some(Value::Null) if self.nullable => Ok(Given::Null),
+            Some(value) => read_time(self.name, value, self.min, self.max).map(Given::Value),
+        }
+    }
+}
+
+impl Field for OptionalTime {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn schema(&self) -> Value {
+        let kind = if self.nullable {
+            json!(["string", "null"])
+        } else {
+            json!("string")
+        };
+        let mut schema = time_schema(kind, self.min, self.max, self.about);
+        if let Some(default) = self.default {
+            schema.insert("default".to_owned(), json!(format_duration(default)));
+        }
+        schema.into()
+    }
+}
+
+fn read_time(name: &str, value: &Value, min: u64, max: u64) -> Result<Nanoseconds, SettingsError> {
+    let Value::String(text) = value else {
+        return Err(SettingsError::new(
+            name,
+            format!("{value} is not a duration; write a text such as \"30s\""),
+        ));
+    };
+    let nanoseconds =
+        parse_duration(text).map_err(|error| SettingsError::new(name, format!("{value}: {error}")))?;
+    if (min..=max).contains(&nanoseconds) {
+        Ok(nanoseconds)
+    } else {
+        let (min, max) = (format_duration(min), format_duration(max));
+        Err(SettingsError::new(
+            name,
+            format!("{value} is not from {min} to {max}"),
+        ))
+    }
+}
+
+fn time_schema(kind: Value, min: u64, max: u64, about: &str) -> Map<String, Value> {
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), kind);
+    schema.insert("description".to_owned(), about.into());
+    schema.insert("x-unit".to_owned(), "duration".into());
+    schema.insert("x-minimum".to_owned(), format_duration(min).into());
+    schema.insert("x-maximum".to_owned(), format_duration(max).into());
+    schema
+}

@@ -1,0 +1,611 @@
+//! What policies that wait by the clock share: open for a while, then half-open with a few probes.
+//!
+//! A [`Rule`] says when a closed circuit opens and what its probes prove; [`Timed`] is the machine around it, and
+//! [`Recovery`] the settings of that machine.
+
+use alloc::vec::Vec;
+
+use crate::{
+    Context, Counts, Decimal, Decision, Field, Given, Instant, Integer, Nanoseconds, Operation, OptionalTime,
+    Outcome, Policy, Rejection, RejectionReason, Report, Saved, Settings, SettingsError, Standing, State,
+    Successes, Terms, Ticket, Time, Transition, format_duration,
+};
+
+const MILLISECOND: Nanoseconds = 1_000_000;
+const SECOND: Nanoseconds = 1000 * MILLISECOND;
+const DAY: Nanoseconds = 24 * 3600 * SECOND;
+
+/// How a circuit comes back: the settings that every [`Timed`] policy has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Recovery {
+    open_for: Nanoseconds,
+    backoff_factor: u32,
+    open_for_max: Nanoseconds,
+    jitter: u32,
+    retry_after_max: Nanoseconds,
+    probes: u32,
+    probe_timeout: Nanoseconds,
+    call_timeout: Option<Nanoseconds>,
+}
+
+impl Recovery {
+    /// How long a circuit stays open before the first call goes through as a probe.
+    pub const OPEN_FOR: Time = Time {
+        name: "open_for",
+        min: MILLISECOND,
+        max: DAY,
+        default: 30 * SECOND,
+        about: "How long the circuit stays open before a call goes through as a probe.",
+    };
+    /// What `open_for` is multiplied by each time the circuit opens again.
+    pub const BACKOFF_FACTOR: Decimal = Decimal {
+        name: "backoff_factor",
+        min: 1_000,
+        max: 100_000,
+        default: 1_000,
+        about: "What open_for is multiplied by each time the circuit opens again without having closed; three decimals.",
+    };
+    /// The cap of the backed-off wait.
+    pub const OPEN_FOR_MAX: Time = Time {
+        name: "open_for_max",
+        min: MILLISECOND,
+        max: DAY,
+        default: 3600 * SECOND,
+        about: "The most that back-off and jitter make of open_for. Not below open_for; raised to it where it is left out.",
+    };
+    /// How far the wait strays.
+    pub const JITTER: Decimal = Decimal {
+        name: "jitter",
+        min: 0,
+        max: 1_000,
+        default: 0,
+        about: "The share of the wait by which it may stray either way, so that replicas do not probe in step; three decimals.",
+    };
+    /// How long a failure's own wish to be left alone is heeded at most.
+    pub const RETRY_AFTER_MAX: OptionalTime = OptionalTime {
+        name: "retry_after_max",
+        min: MILLISECOND,
+        max: DAY,
+        default: None,
+        nullable: true,
+        about: "Where it is set, the retry-after of the failure that opens the circuit is a lower bound of the wait, up to this.",
+    };
+    /// How many probes may be under way at once.
+    pub const PROBES: Integer = Integer {
+        name: "probes",
+        min: 1,
+        max: 1_000,
+        default: 1,
+        about: "How many probes may be under way at once in half-open.",
+    };
+    /// When a probe counts as lost.
+    pub const PROBE_TIMEOUT: OptionalTime = OptionalTime {
+        name: "probe_timeout",
+        min: MILLISECOND,
+        max: 2 * DAY,
+        default: None,
+        nullable: false,
+        about: "A probe that has not reported for this long is lost: its slot is free and its result void. Left out, it is twice call_timeout, or 60s without one; not below call_timeout.",
+    };
+    /// When a call is a time-out.
+    pub const CALL_TIMEOUT: OptionalTime = OptionalTime {
+        name: "call_timeout",
+        min: MILLISECOND,
+        max: DAY,
+        default: Some(10 * SECOND),
+        nullable: true,
+        about: "A call that runs strictly longer than this is a time-out, and that is a failure; null for no limit.",
+    };
+    /// All of them, in the order of reading.
+    pub const FIELDS: [&'static dyn Field; 8] = [
+        &Self::OPEN_FOR,
+        &Self::BACKOFF_FACTOR,
+        &Self::OPEN_FOR_MAX,
+        &Self::JITTER,
+        &Self::RETRY_AFTER_MAX,
+        &Self::PROBES,
+        &Self::PROBE_TIMEOUT,
+        &Self::CALL_TIMEOUT,
+    ];
+
+    /// Reads them.
+    ///
+    /// # Errors
+    ///
+    /// When one is out of range, or they do not fit together.
+    pub fn read(settings: &Settings) -> Result<Self, SettingsError> {
+        let open_for = Self::OPEN_FOR.read(settings)?;
+        let open_for_max = if settings.has(Self::OPEN_FOR_MAX.name) {
+            Self::OPEN_FOR_MAX.read(settings)?
+        } else {
+            Self::OPEN_FOR_MAX.default.max(open_for)
+        };
+        if open_for_max < open_for {
+            let problem = format_args!("below open_for, which is {}", format_duration(open_for));
+            return Err(SettingsError::new(
+                Self::OPEN_FOR_MAX.name,
+                alloc::format!("{problem}"),
+            ));
+        }
+        let call_timeout = match Self::CALL_TIMEOUT.read(settings)? {
+            Given::Absent | Given::Null => None,
+            Given::Value(limit) => Some(limit),
+        };
+        let probe_timeout = match Self::PROBE_TIMEOUT.read(settings)? {
+            Given::Absent | Given::Null => call_timeout.map_or(60 * SECOND, |limit| limit.saturating_mul(2)),
+            Given::Value(limit) => limit,
+        };
+        if let Some(limit) = call_timeout.filter(|limit| probe_timeout < *limit) {
+            let problem = format_args!("below call_timeout, which is {}", format_duration(limit));
+            return Err(SettingsError::new(
+                Self::PROBE_TIMEOUT.name,
+                alloc::format!("{problem}"),
+            ));
+        }
+        let retry_after_max = match Self::RETRY_AFTER_MAX.read(settings)? {
+            Given::Absent | Given::Null => 0,
+            Given::Value(limit) => limit,
+        };
+        Ok(Self {
+            open_for,
+            backoff_factor: Self::BACKOFF_FACTOR.read(settings)?,
+            open_for_max,
+            jitter: Self::JITTER.read(settings)?,
+            retry_after_max,
+            probes: Self::PROBES.read(settings)?,
+            probe_timeout,
+            call_timeout,
+        })
+    }
+
+    /// How many probes may be under way at once.
+    #[must_use]
+    pub const fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    /// The wait of the opening that comes after `reopenings` others in a row.
+    fn wait<S>(&self, reopenings: u32, retry_after: Option<Nanoseconds>, cx: &Context<'_, S>) -> Nanoseconds {
+        let mut wait = self.open_for;
+        if self.backoff_factor > 1_000 {
+            for _ in 0..reopenings {
+                if wait >= self.open_for_max {
+                    break;
+                }
+                wait = share(wait, self.backoff_factor);
+            }
+        }
+        wait = wait.min(self.open_for_max);
+        if self.jitter > 0 {
+            let stray = share(wait, self.jitter);
+            wait = cx
+                .draw(wait - stray.min(wait), wait.saturating_add(stray))
+                .min(self.open_for_max);
+        }
+        wait.max(retry_after.unwrap_or(0).min(self.retry_after_max))
+    }
+}
+
+/// So many thousandths of `whole`.
+fn share(whole: Nanoseconds, thousandths: u32) -> Nanoseconds {
+    let product = u128::from(whole).saturating_mul(u128::from(thousandths)) / 1_000;
+    u64::try_from(product).unwrap_or(u64::MAX)
+}
+
+/// What the probes of a half-open circuit have proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing yet.
+    Pending,
+    /// The dependency is well.
+    Close,
+    /// It is not.
+    Open,
+}
+
+/// When a closed circuit opens, and what its probes prove. One value is what a closed circuit has recorded.
+pub trait Rule: Clone + core::fmt::Debug {
+    /// Checked settings.
+    type Settings: Clone + PartialEq + core::fmt::Debug;
+
+    /// See [`Policy::NAME`].
+    const NAME: &'static str;
+    /// See [`Policy::SUMMARY`].
+    const SUMMARY: &'static str;
+    /// See [`Policy::FIELDS`].
+    const FIELDS: &'static [&'static dyn Field];
+
+    /// Checks settings.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field that does not fit.
+    fn settings(settings: &Settings) -> Result<Self::Settings, SettingsError>;
+
+    /// The settings of the machine around this rule.
+    fn recovery(settings: &Self::Settings) -> &Recovery;
+
+    /// Nothing recorded.
+    fn fresh(settings: &Self::Settings) -> Self;
+
+    /// Records a call that ended. Answers whether the circuit opens.
+    fn record(&mut self, settings: &Self::Settings, report: &Report, now: Instant) -> bool;
+
+    /// Records successes that were kept back. Answers whether the circuit opens.
+    fn record_successes(&mut self, settings: &Self::Settings, count: u32) -> bool;
+
+    /// Which successes this rule must hear of.
+    fn successes(&self, settings: &Self::Settings, now: Instant) -> Successes;
+
+    /// What is recorded.
+    fn counts(&self, now: Instant) -> Counts;
+
+    /// What was counted under other settings or by another policy, as far as it means something here. It opens nothing.
+    fn adopt(settings: &Self::Settings, counts: &Counts) -> Self;
+
+    /// What the probes have proved.
+    fn judge(settings: &Self::Settings, probes: &Counts) -> Verdict;
+
+    /// What probes proved under other settings or another policy, as far as it decides nothing yet.
+    fn adopt_probes(settings: &Self::Settings, probes: &Counts) -> Counts;
+}
+
+/// The machine of a policy that waits by the clock.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Timed<R> {
+    phase: Phase<R>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase<R> {
+    Closed(R),
+    Open { until: Instant, reopenings: u32 },
+    HalfOpen(HalfOpen),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct HalfOpen {
+    out: Vec<Probe>,
+    counts: Counts,
+    reopenings: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Probe {
+    ticket: Ticket,
+    deadline: Instant,
+}
+
+impl HalfOpen {
+    fn give_up_lost(&mut self, now: Instant) {
+        self.out.retain(|probe| probe.deadline > now);
+    }
+
+    fn in_flight(&self, now: Instant) -> u32 {
+        u32::try_from(self.out.iter().filter(|probe| probe.deadline > now).count()).unwrap_or(u32::MAX)
+    }
+
+    fn first_deadline(&self, now: Instant) -> Option<Instant> {
+        self.out
+            .iter()
+            .map(|probe| probe.deadline)
+            .filter(|deadline| *deadline > now)
+            .min()
+    }
+}
+
+impl<R: Rule> Timed<R> {
+    fn enter(&mut self, phase: Phase<R>) {
+        self.phase = phase;
+    }
+
+    fn reopenings_so_far(&self) -> u32 {
+        match &self.phase {
+            Phase::Closed(_) => 0,
+            Phase::Open { reopenings, .. } => *reopenings,
+            Phase::HalfOpen(half_open) => half_open.reopenings,
+        }
+    }
+
+    fn open(&mut self, wait: Nanoseconds, cx: &Context<'_, R::Settings>) -> Option<Transition> {
+        let before = self.state();
+        let reopenings = self.reopenings_so_far().saturating_add(1);
+        self.enter(Phase::Open {
+            until: cx.now.saturating_add(wait),
+            reopenings,
+        });
+        Some(Transition {
+            operation: if before == State::Closed {
+                Operation::Trip
+            } else {
+                Operation::ReTrip
+            },
+            cause: cx.cause,
+            before,
+            after: State::Open,
+            wait: Some(wait),
+            cooldown_count: None,
+        })
+    }
+
+    fn open_after(&mut self, report: &Report, cx: &Context<'_, R::Settings>) -> Option<Transition> {
+        let wait = R::recovery(cx.settings).wait(self.reopenings_so_far(), report.retry_after, cx);
+        self.open(wait, cx)
+    }
+
+    fn close(&mut self, cx: &Context<'_, R::Settings>) -> Option<Transition> {
+        let before = self.state();
+        self.enter(Phase::Closed(R::fresh(cx.settings)));
+        (before != State::Closed).then_some(Transition {
+            operation: Operation::Reset,
+            cause: cx.cause,
+            before,
+            after: State::Closed,
+            wait: None,
+            cooldown_count: None,
+        })
+    }
+
+    fn probe(half_open: &mut HalfOpen, cx: &mut Context<'_, R::Settings>) -> Decision {
+        half_open.give_up_lost(cx.now);
+        let recovery = R::recovery(cx.settings);
+        if half_open.in_flight(cx.now) < recovery.probes {
+            let ticket = cx.new_ticket();
+            half_open.out.push(Probe {
+                ticket,
+                deadline: cx.now.saturating_add(recovery.probe_timeout),
+            });
+            return Decision::Admit(ticket);
+        }
+        let retry_after = half_open
+            .first_deadline(cx.now)
+            .map(|deadline| deadline.saturating_sub(cx.now));
+        Decision::Reject(Rejection {
+            reason: RejectionReason::ProbeLimit,
+            retry_after,
+        })
+    }
+
+    fn settle_probe(
+        &mut self,
+        ticket: Ticket,
+        report: &Report,
+        cx: &Context<'_, R::Settings>,
+    ) -> (bool, Option<Transition>) {
+        let Phase::HalfOpen(half_open) = &mut self.phase else {
+            return (false, None);
+        };
+        half_open.give_up_lost(cx.now);
+        let Some(place) = half_open.out.iter().position(|probe| probe.ticket == ticket) else {
+            return (false, None);
+        };
+        half_open.out.swap_remove(place);
+        half_open.counts.add(report.outcome, false);
+        let transition = match R::judge(cx.settings, &half_open.counts) {
+            Verdict::Pending => None,
+            Verdict::Close => self.close(cx),
+            Verdict::Open => self.open_after(report, cx),
+        };
+        (true, transition)
+    }
+}
+
+impl<R: Rule> Policy for Timed<R> {
+    type Settings = R::Settings;
+
+    const NAME: &'static str = R::NAME;
+    const SUMMARY: &'static str = R::SUMMARY;
+    const FIELDS: &'static [&'static dyn Field] = R::FIELDS;
+
+    fn settings(settings: &Settings) -> Result<Self::Settings, SettingsError> {
+        R::settings(settings)
+    }
+
+    fn closed(settings: &Self::Settings) -> Self {
+        Self {
+            phase: Phase::Closed(R::fresh(settings)),
+        }
+    }
+
+    fn state(&self) -> State {
+        match self.phase {
+            Phase::Closed(_) => State::Closed,
+            Phase::Open { .. } => State::Open,
+            Phase::HalfOpen(_) => State::HalfOpen,
+        }
+    }
+
+    fn acquire(&mut self, cx: &mut Context<'_, Self::Settings>) -> (Decision, Option<Transition>) {
+        match &mut self.phase {
+            Phase::Closed(_) => (Decision::Admit(cx.generation), None),
+            Phase::Open { until, .. } if cx.now < *until => {
+                let retry_after = Some(until.saturating_sub(cx.now));
+                (
+                    Decision::Reject(Rejection {
+                        reason: RejectionReason::Open,
+                        retry_after,
+                    }),
+                    None,
+                )
+            }
+            Phase::Open { reopenings, .. } => {
+                let mut half_open = HalfOpen {
+                    reopenings: *reopenings,
+                    ..HalfOpen::default()
+                };
+                let decision = Self::probe(&mut half_open, cx);
+                self.enter(Phase::HalfOpen(half_open));
+                let transition = Transition {
+                    operation: Operation::HalfOpen,
+                    cause: cx.cause,
+                    before: State::Open,
+                    after: State::HalfOpen,
+                    wait: None,
+                    cooldown_count: None,
+                };
+                (decision, Some(transition))
+            }
+            Phase::HalfOpen(half_open) => (Self::probe(half_open, cx), None),
+        }
+    }
+
+    fn settle(
+        &mut self,
+        ticket: Ticket,
+        report: &Report,
+        cx: &mut Context<'_, Self::Settings>,
+    ) -> (bool, Option<Transition>) {
+        match &mut self.phase {
+            Phase::Closed(rule) => {
+                if ticket != cx.generation {
+                    return (false, None);
+                }
+                let opens = report.outcome != Outcome::Ignored && rule.record(cx.settings, report, cx.now);
+                (true, if opens { self.open_after(report, cx) } else { None })
+            }
+            Phase::Open { .. } => (false, None),
+            Phase::HalfOpen(_) => self.settle_probe(ticket, report, cx),
+        }
+    }
+
+    fn settle_successes(
+        &mut self,
+        ticket: Ticket,
+        count: u32,
+        cx: &mut Context<'_, Self::Settings>,
+    ) -> Option<Transition> {
+        match &mut self.phase {
+            Phase::Closed(rule) => {
+                let opens = ticket == cx.generation && count > 0 && rule.record_successes(cx.settings, count);
+                if opens {
+                    self.open_after(&Report::of(Outcome::Success), cx)
+                } else {
+                    None
+                }
+            }
+            Phase::Open { .. } => None,
+            // No lease allows this, and a probe ends once.
+            Phase::HalfOpen(_) if count > 0 => self.settle_probe(ticket, &Report::of(Outcome::Success), cx).1,
+            Phase::HalfOpen(_) => None,
+        }
+    }
+
+    fn terms(&self, settings: &Self::Settings, generation: u64, now: Instant) -> Terms {
+        let (standing, until, successes) = match &self.phase {
+            Phase::Closed(rule) => (Standing::Admit(generation), None, rule.successes(settings, now)),
+            Phase::Open { until, .. } if now < *until => (
+                Standing::Reject(RejectionReason::Open),
+                Some(*until),
+                Successes::Never,
+            ),
+            Phase::Open { .. } => (Standing::Ask, None, Successes::Never),
+            Phase::HalfOpen(half_open) => {
+                if half_open.in_flight(now) < R::recovery(settings).probes {
+                    (Standing::Ask, None, Successes::Each)
+                } else {
+                    let until = half_open.first_deadline(now);
+                    (
+                        Standing::Reject(RejectionReason::ProbeLimit),
+                        until,
+                        Successes::Each,
+                    )
+                }
+            }
+        };
+        Terms {
+            standing,
+            until,
+            successes,
+            slow_after: None,
+            call_timeout: R::recovery(settings).call_timeout,
+        }
+    }
+
+    fn trip(
+        &mut self,
+        wait: Option<Nanoseconds>,
+        cx: &mut Context<'_, Self::Settings>,
+    ) -> Option<Transition> {
+        let wait = wait.unwrap_or_else(|| R::recovery(cx.settings).wait(self.reopenings_so_far(), None, cx));
+        if let Phase::Open { until, .. } = &mut self.phase {
+            *until = (*until).max(cx.now.saturating_add(wait));
+            return None;
+        }
+        self.open(wait, cx)
+    }
+
+    fn reset(&mut self, cx: &mut Context<'_, Self::Settings>) -> Option<Transition> {
+        self.close(cx)
+    }
+
+    fn start_afresh(&mut self, settings: &Self::Settings) {
+        match &mut self.phase {
+            Phase::Closed(rule) => *rule = R::fresh(settings),
+            Phase::Open { .. } => {}
+            Phase::HalfOpen(half_open) => {
+                *half_open = HalfOpen {
+                    reopenings: half_open.reopenings,
+                    ..HalfOpen::default()
+                };
+            }
+        }
+    }
+
+    fn configure(&mut self, settings: &Self::Settings) {
+        match &mut self.phase {
+            Phase::Closed(rule) => *rule = R::adopt(settings, &rule.counts(0)),
+            Phase::Open { .. } => {}
+            Phase::HalfOpen(half_open) => {
+                half_open.out.clear();
+                half_open.counts = R::adopt_probes(settings, &half_open.counts);
+            }
+        }
+    }
+
+    fn counts(&self, now: Instant) -> Counts {
+        match &self.phase {
+            Phase::Closed(rule) => rule.counts(now),
+            Phase::Open { .. } => Counts::default(),
+            Phase::HalfOpen(half_open) => Counts {
+                probes_in_flight: half_open.in_flight(now),
+                ..half_open.counts
+            },
+        }
+    }
+
+    fn retry_after(&self, now: Instant) -> Option<Nanoseconds> {
+        match &self.phase {
+            Phase::Open { until, .. } => Some(until.saturating_sub(now)),
+            Phase::Closed(_) | Phase::HalfOpen(_) => None,
+        }
+    }
+
+    fn reopenings(&self) -> u32 {
+        self.reopenings_so_far()
+    }
+
+    fn restore(saved: &Saved, age: Nanoseconds, cx: &mut Context<'_, Self::Settings>) -> Self {
+        let reopenings = saved.reopenings.max(1);
+        let phase = match saved.state {
+            State::Closed => Phase::Closed(R::adopt(cx.settings, &saved.counts)),
+            State::Open => {
+                let left = saved.retry_after.map(|left| left.saturating_sub(age));
+                let wait = left
+                    .unwrap_or_else(|| R::recovery(cx.settings).wait(reopenings.saturating_sub(1), None, cx));
+                Phase::Open {
+                    until: cx.now.saturating_add(wait),
+                    reopenings,
+                }
+            }
+            State::HalfOpen => {
+                let counts = R::adopt_probes(cx.settings, &saved.counts);
+                Phase::HalfOpen(HalfOpen {
+                    out: Vec::new(),
+                    counts,
+                    reopenings,
+                })
+            }
+        };
+        Self { phase }
+    }
+}

@@ -1,0 +1,197 @@
+//! The handle of one circuit.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::breakers::Inner;
+use crate::call::Classified;
+use crate::circuit::Circuit;
+use crate::classify::errors_are_failures;
+use crate::clock::nanoseconds;
+use crate::permit::{OwnedPermit, Permit};
+use crate::rejection::{CallError, Rejection};
+use crate::shard::{Held, Report};
+use crate::status::{Mode, State, Status, Transition};
+
+/// The circuit of one key. Cheap to clone; while one lives, the circuit is not given up.
+///
+/// Keep it where calls are made, rather than looking it up each time.
+#[derive(Clone)]
+pub struct Breaker {
+    breakers: Arc<Inner>,
+    shard: usize,
+    circuit: Arc<Circuit>,
+}
+
+impl Breaker {
+    pub(crate) fn new(breakers: Arc<Inner>, shard: usize, circuit: Arc<Circuit>) -> Self {
+        Self { breakers, shard, circuit }
+    }
+
+    /// The circuit's key.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.circuit.key
+    }
+
+    /// Makes a call, if the circuit admits it, and tells the circuit how it ended. An `Err` is a failure; for other
+    /// classifications see [`classify`](Self::classify).
+    ///
+    /// Where the policy limits how long a call may run, a call that is still pending then is dropped and counts as a
+    /// time-out. **What the call started elsewhere goes on**: a spawned task, a request that was sent, a blocking thread.
+    /// The limit needs a tokio runtime with its timer enabled around the call; on other executors no timer runs, and a
+    /// call that ran too long counts as a time-out when it has ended, and its result is returned.
+    ///
+    /// Dropping the returned future before its end counts as nothing. A panic counts as a failure, and goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::Rejected`] when the call was not made, [`CallError::TimedOut`] when it was given up, and
+    /// [`CallError::Inner`] with its own error.
+    ///
+    /// # Panics
+    ///
+    /// In a tokio runtime whose timer is not enabled, when the policy limits how long a call may run.
+    pub async fn call<T, E, F>(&self, call: F) -> Result<T, CallError<E>>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        self.classify(errors_are_failures()).call(call).await
+    }
+
+    /// Makes a blocking call, if the circuit admits it, and tells the circuit how it ended.
+    ///
+    /// A call that ran longer than the policy lets it counts as a time-out, and its result is returned all the same:
+    /// nothing can end it from outside. Do not use this in async code. A panic counts as a failure, and goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::Rejected`] when the call was not made, and [`CallError::Inner`] with its own error.
+    pub fn call_blocking<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>> {
+        self.classify(errors_are_failures()).call_blocking(call)
+    }
+
+    /// As [`call`](Self::call); whatever it does not give a value for, the fallback does.
+    ///
+    /// # Errors
+    ///
+    /// Those of the fallback.
+    pub async fn call_or_else<T, E, E2, F, Fut>(
+        &self,
+        call: F,
+        fallback: impl FnOnce(CallError<E>) -> Fut,
+    ) -> Result<T, E2>
+    where
+        F: Future<Output = Result<T, E>>,
+        Fut: Future<Output = Result<T, E2>>,
+    {
+        self.classify(errors_are_failures()).call_or_else(call, fallback).await
+    }
+
+    /// The same calls under another classification of their results.
+    ///
+    /// ```
+    /// # use tripwit::{Breakers, Policy, Failure, Verdict, classify};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let breaker = Breakers::new(Policy::consecutive()?)?.breaker("orders")?;
+    /// // A status below 500 says nothing bad about the service.
+    /// let server_errors = classify::by_value(|status: &u16| match status {
+    ///     500.. => Verdict::Failure(Failure::new().cause("5xx")),
+    ///     _ => Verdict::Success,
+    /// });
+    /// let status = breaker.classify(server_errors).call_blocking(|| Ok::<u16, std::io::Error>(404))?;
+    /// # assert_eq!(status, 404);
+    /// # Ok(()) }
+    /// ```
+    pub fn classify<C>(&self, classify: C) -> Classified<'_, C> {
+        Classified::new(self, classify)
+    }
+
+    /// Asks to make one call, and gives the permit for it.
+    ///
+    /// # Errors
+    ///
+    /// When the circuit says no: do not make the call then.
+    pub fn acquire(&self) -> Result<Permit<'_>, Rejection> {
+        self.hold().map(|held| Permit::new(self, held))
+    }
+
+    /// As [`acquire`](Self::acquire), with a permit that can be moved anywhere.
+    ///
+    /// # Errors
+    ///
+    /// When the circuit says no: do not make the call then.
+    pub fn acquire_owned(&self) -> Result<OwnedPermit, Rejection> {
+        self.hold().map(|held| OwnedPermit::new(self.clone(), held))
+    }
+
+    /// Whether a call would be admitted now, as far as can be told without asking for it. Takes no probe's place and
+    /// changes nothing. `true` for a circuit whose wait is over.
+    #[must_use]
+    pub fn is_available(&self) -> bool {
+        let view = self.breakers.view(self.shard, &self.circuit);
+        view.lease.mode == Mode::Shadow || !view.lease.rejects_at(self.breakers.env.clock.monotonic())
+    }
+
+    /// Opens the circuit, as if the policy had decided so.
+    pub fn trip(&self) -> Option<Transition> {
+        self.breakers.shard(self.shard).trip(&self.breakers.env, &self.circuit, None)
+    }
+
+    /// Opens the circuit for so long. On an open one the later end counts.
+    pub fn trip_for(&self, wait: Duration) -> Option<Transition> {
+        self.breakers.shard(self.shard).trip(&self.breakers.env, &self.circuit, Some(nanoseconds(wait)))
+    }
+
+    /// Closes the circuit and forgets what was recorded. The mode stays.
+    pub fn reset(&self) -> Option<Transition> {
+        self.breakers.shard(self.shard).reset(&self.breakers.env, &self.circuit)
+    }
+
+    /// Says who decides. Every change starts with fresh counts.
+    pub fn set_mode(&self, mode: Mode) {
+        self.breakers.shard(self.shard).set_mode(&self.breakers.env, &self.circuit, mode);
+    }
+
+    /// The circuit's state. An open circuit whose wait is over stays open until the next call.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.breakers.state(self.shard, &self.circuit)
+    }
+
+    /// Who decides.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.breakers.view(self.shard, &self.circuit).lease.mode
+    }
+
+    /// Everything there is to see. Changes nothing.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.breakers.shard(self.shard).status(&self.breakers.env, &self.circuit)
+    }
+
+    pub(crate) fn hold(&self) -> Result<Held, Rejection> {
+        self.breakers.shard(self.shard).acquire(&self.breakers.env, &self.circuit)
+    }
+
+    pub(crate) fn settle(&self, held: &Held, report: Report) {
+        self.breakers.shard(self.shard).settle(&self.breakers.env, &self.circuit, held, report);
+    }
+
+    pub(crate) fn shared_key(&self) -> Arc<str> {
+        self.circuit.key.clone()
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.breakers.env.clock.monotonic()
+    }
+}
+
+impl fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Breaker").field("key", &self.circuit.key).field("state", &self.state()).finish_non_exhaustive()
+    }
+}

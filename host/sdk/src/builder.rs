@@ -1,0 +1,277 @@
+//! How a set of circuits is made.
+
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+use crate::bindings::exports::tripwit::breaker::policy as wit;
+use crate::breakers::Breakers;
+use crate::clock::{Clock, SystemClock};
+use crate::env::{Env, scope};
+use crate::error::{BuildError, MAX_KEY, check_key};
+use crate::instance::Fault;
+use crate::policy::Policy;
+use crate::settings::{Settings, Table};
+use crate::shard::Shard;
+use crate::subscription::Subscribers;
+
+/// What becomes of calls while the policy component fails: it traps, never ends or hands out nonsense.
+///
+/// A rejection that has not run out stays in either case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFault {
+    /// Calls are made, and not recorded.
+    #[default]
+    Admit,
+    /// Calls are rejected.
+    Reject,
+}
+
+/// What spans carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instrumentation {
+    /// The operation: `trip`, `re_trip`, `half_open`, `reset`.
+    pub request_information: bool,
+    /// The circuit's key, and the count of cool-down cycles where there is one.
+    pub circuit_breaker: bool,
+    /// Options that choose nothing else here. Any option puts the domain `circuit_breaker` on each span.
+    pub other: bool,
+}
+
+impl Instrumentation {
+    /// Everything. The default.
+    pub const ALL: Self = Self { request_information: true, circuit_breaker: true, other: true };
+    /// Spans without attributes.
+    pub const NONE: Self = Self { request_information: false, circuit_breaker: false, other: false };
+}
+
+impl Default for Instrumentation {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl From<Instrumentation> for wit::Instrumentation {
+    fn from(from: Instrumentation) -> Self {
+        let mut flags = Self::empty();
+        if from.request_information {
+            flags |= Self::REQUEST_INFORMATION;
+        }
+        if from.circuit_breaker {
+            flags |= Self::CIRCUIT_BREAKER;
+        }
+        if from.other {
+            flags |= Self::OTHER;
+        }
+        flags
+    }
+}
+
+/// Makes [`Breakers`]. Every setting has a default.
+#[must_use = "a builder makes nothing until `build` is called"]
+pub struct BreakersBuilder {
+    policy: Policy,
+    settings: Table,
+    clock: Arc<dyn Clock>,
+    shards: Option<usize>,
+    max_circuits: usize,
+    max_memory: usize,
+    on_fault: OnFault,
+    seed: Option<u64>,
+    instrumentation: Instrumentation,
+    namespace: Option<String>,
+    ignore_leases: bool,
+}
+
+impl BreakersBuilder {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            settings: Table::default(),
+            clock: Arc::new(SystemClock),
+            shards: None,
+            max_circuits: 100_000,
+            max_memory: DEFAULT_MAX_MEMORY,
+            on_fault: OnFault::default(),
+            seed: None,
+            instrumentation: Instrumentation::ALL,
+            namespace: None,
+            ignore_leases: false,
+        }
+    }
+
+    /// Settings of every key that has none of its own. Default: the policy's defaults.
+    pub fn settings(mut self, settings: impl Into<Settings>) -> Self {
+        self.settings.every = settings.into();
+        self
+    }
+
+    /// Settings of one key. They beat those of a prefix.
+    pub fn settings_for(mut self, key: &str, settings: impl Into<Settings>) -> Self {
+        self.settings.keys.insert(key.to_owned(), settings.into());
+        self
+    }
+
+    /// Settings of every key that begins with `prefix`. Of several prefixes the longest counts.
+    pub fn settings_for_prefix(mut self, prefix: &str, settings: impl Into<Settings>) -> Self {
+        self.settings.prefixes.push((prefix.to_owned(), settings.into()));
+        self
+    }
+
+    /// Where the time is read. Default: [`SystemClock`]; [`ManualClock`](crate::ManualClock) is for tests.
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Over how many instances of the component the circuits are spread by key. An instance answers one thread at a
+    /// time. Range: 1 to 64. Default: as many as threads run in parallel here, up to 64.
+    pub fn shards(mut self, shards: usize) -> Self {
+        self.shards = Some(shards);
+        self
+    }
+
+    /// The most circuits, over all shards. Range: 1 to 10,000,000. Default: 100,000.
+    pub fn max_circuits(mut self, circuits: usize) -> Self {
+        self.max_circuits = circuits;
+        self
+    }
+
+    /// The most memory of one shard's instance, in bytes. When three quarters are used up, a new circuit must take the
+    /// place of an old one. Range: from 2 MiB to 4 GiB. Default: 64 MiB.
+    pub fn max_memory(mut self, bytes: usize) -> Self {
+        self.max_memory = bytes;
+        self
+    }
+
+    /// What becomes of calls while the component fails. Default: they are admitted.
+    pub fn on_fault(mut self, on_fault: OnFault) -> Self {
+        self.on_fault = on_fault;
+        self
+    }
+
+    /// What jitter is drawn from: the same seed gives the same waits. Default: drawn anew in each process, so that
+    /// replicas do not probe at the same moment.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// What spans carry. Default: everything.
+    pub fn instrumentation(mut self, instrumentation: Instrumentation) -> Self {
+        self.instrumentation = instrumentation;
+        self
+    }
+
+    /// Prefix of the attribute names that are the product's own. Default: the policy's.
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.to_owned());
+        self
+    }
+
+    /// Asks the component about each call and tells it of each result, whatever its leases say. Answers are the same
+    /// and cost some hundred times more: this is for comparing the two, and for finding a policy whose leases lie.
+    /// Default: off.
+    pub fn ignore_leases(mut self, ignore: bool) -> Self {
+        self.ignore_leases = ignore;
+        self
+    }
+
+    /// Starts the component in each shard, after every settings text has been tried on an instance of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the policy refuses a settings text, a number is out of its range, or the component does not start.
+    pub fn build(self) -> Result<Breakers, BuildError> {
+        let shards = self.shards.unwrap_or_else(default_shards);
+        in_range("shards", shards, 1, 64, "1 to 64")?;
+        in_range("max_circuits", self.max_circuits, 1, 10_000_000, "1 to 10,000,000")?;
+        in_range("max_memory", self.max_memory, 2 << 20, 4 << 30, "2 MiB to 4 GiB, in bytes")?;
+        let setup = wit::Setup {
+            // A hash with a random key is as random as the key.
+            seed: self.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
+            instrumentation: self.instrumentation.into(),
+            namespace: self.namespace,
+        };
+        let env = Env {
+            scope: scope(&self.policy),
+            policy: self.policy,
+            clock: self.clock,
+            settings: self.settings,
+            setup,
+            max_memory: self.max_memory,
+            max_circuits: self.max_circuits,
+            on_fault: self.on_fault,
+            ignore_leases: self.ignore_leases,
+            subscribers: Arc::new(Subscribers::default()),
+            faults: AtomicU64::new(0),
+            circuits: AtomicUsize::new(0),
+        };
+        try_settings(&env)?;
+        let shards = (0..shards).map(|_| Shard::start(&env)).collect::<Result<Box<[Shard]>, Fault>>();
+        Ok(Breakers::of(env, shards.map_err(faulty)?))
+    }
+}
+
+impl fmt::Debug for BreakersBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BreakersBuilder")
+            .field("policy", &self.policy)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Tries every settings text on an instance that is thrown away.
+fn try_settings(env: &Env) -> Result<(), BuildError> {
+    let mut trial = env.start(&Arc::new(AtomicUsize::new(0))).map_err(faulty)?;
+    let mut check = |for_what: String, key: &str, settings: &Settings| {
+        match trial.attach(key, settings.as_str()).map_err(faulty)? {
+            Ok(attachment) => trial.detach(attachment.circuit).map_err(faulty),
+            Err(wit::AttachError::Settings(error)) => {
+                Err(BuildError::Settings { for_what, field: error.field, problem: error.problem })
+            }
+            Err(wit::AttachError::Key(problem)) => Err(BuildError::Key { key: key.into(), problem }),
+            Err(
+                error @ (wit::AttachError::Conflict
+                | wit::AttachError::Full(_)
+                | wit::AttachError::Snapshot(_)
+                | wit::AttachError::Other(_)),
+            ) => Err(BuildError::Settings { for_what, field: String::new(), problem: format!("{error:?}") }),
+        }
+    };
+    let Table { every, keys, prefixes } = &env.settings;
+    check("every key".into(), "trial", every)?;
+    // In order, so that of several errors the same one is found each time.
+    let mut keys: Vec<_> = keys.iter().collect();
+    keys.sort_by_key(|(key, _)| *key);
+    for (key, settings) in keys {
+        check_key(key).map_err(|problem| BuildError::Key { key: key.clone(), problem })?;
+        check(format!("key {key:?}"), key, settings)?;
+    }
+    for (prefix, settings) in prefixes {
+        if prefix.len() > MAX_KEY {
+            let problem = format!("a prefix of keys has at most {MAX_KEY} bytes, this one has {}", prefix.len());
+            return Err(BuildError::Key { key: prefix.clone(), problem });
+        }
+        check(format!("prefix {prefix:?}"), "trial", settings)?;
+    }
+    Ok(())
+}
+
+fn in_range(what: &'static str, got: usize, least: usize, most: usize, range: &'static str) -> Result<(), BuildError> {
+    if (least..=most).contains(&got) { Ok(()) } else { Err(BuildError::OutOfRange { what, got, range }) }
+}
+
+fn faulty(fault: Fault) -> BuildError {
+    BuildError::Faulty { problem: fault.text() }
+}
+
+fn default_shards() -> usize {
+    std::thread::available_parallelism().map_or(1, |threads| threads.get().min(64))
+}
+
+/// 64 MiB.
+pub(crate) const DEFAULT_MAX_MEMORY: usize = 64 << 20;

@@ -1,0 +1,178 @@
+//! One circuit: what every thread sees of it, and what only the holder of its shard's lock does.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::bindings::exports::tripwit::breaker::policy::Snapshot;
+use crate::gate::Gate;
+use crate::lease::{Lease, Successes};
+use crate::settings::Settings;
+use crate::status::{Mode, State};
+
+/// What every thread sees.
+pub(crate) struct Circuit {
+    pub(crate) key: Arc<str>,
+    pub(crate) settings: Settings,
+    /// Its place among the shard's slots.
+    pub(crate) slot: usize,
+    pub(crate) gate: Gate,
+    /// Whether the component was told of a call since the circuit was attached or reset.
+    pub(crate) recorded: AtomicBool,
+    pub(crate) stale: AtomicU64,
+    pub(crate) would_have_rejected: AtomicU64,
+}
+
+impl Circuit {
+    pub(crate) fn new(key: &Arc<str>, settings: &Settings, slot: usize, incarnation: u64) -> Self {
+        Self {
+            key: key.clone(),
+            settings: settings.clone(),
+            slot,
+            gate: Gate::new(&Lease::UNKNOWN, incarnation),
+            recorded: AtomicBool::new(false),
+            stale: AtomicU64::new(0),
+            would_have_rejected: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether somebody holds it: a handle, or a permit that owns one. Exact only under the registry's write lock.
+    pub(crate) fn is_in_use(this: &Arc<Self>) -> bool {
+        if Arc::strong_count(this) > OWN_REFERENCES {
+            return true;
+        }
+        // What the last holder did to the gate is seen from here on.
+        std::sync::atomic::fence(Ordering::Acquire);
+        false
+    }
+
+    /// Whether it may be forgotten as far as its state goes, and whether that would lose what was recorded.
+    pub(crate) fn fate(&self) -> Fate {
+        let Some(view) = self.gate.read() else { return Fate::Stays };
+        if view.lease.state != State::Closed || view.lease.mode != Mode::Automatic {
+            return Fate::Stays;
+        }
+        let untouched = !self.recorded.load(Ordering::Relaxed) && self.gate.kept() == 0;
+        if untouched || view.lease.successes == Successes::Never { Fate::Clean } else { Fate::Recorded }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Clean,
+    Recorded,
+    Stays,
+}
+
+/// The registry's map, its queue and the shard's slot hold one reference each.
+const OWN_REFERENCES: usize = 3;
+
+/// What only the holder of the shard's lock sees.
+pub(crate) struct Slot {
+    pub(crate) circuit: Arc<Circuit>,
+    /// Its number in the instance of now; none where that instance does not know it yet.
+    pub(crate) number: Option<u32>,
+    /// How it stood when it was last saved, while it is not closed or not automatic.
+    pub(crate) saved: Option<Saved>,
+    pub(crate) strikes: Strikes,
+    /// Struck out: the component is not asked about it any more.
+    pub(crate) fallen: bool,
+}
+
+impl Slot {
+    pub(crate) fn new(circuit: Arc<Circuit>) -> Self {
+        Self { circuit, number: None, saved: None, strikes: Strikes::default(), fallen: false }
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct Saved {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) at: u64,
+}
+
+/// The times of the faults of the last minute.
+#[derive(Default)]
+pub(crate) struct Strikes(VecDeque<u64>);
+
+impl Strikes {
+    /// Adds one, and says whether there are now as many as `limit` within a minute.
+    pub(crate) fn add(&mut self, now: u64, limit: usize) -> bool {
+        self.0.push_back(now);
+        while self.0.front().is_some_and(|first| now.saturating_sub(*first) >= MINUTE) {
+            self.0.pop_front();
+        }
+        self.0.len() >= limit
+    }
+}
+
+const MINUTE: u64 = 60_000_000_000;
+
+/// The shard's slots: a place once given keeps its number until it is given back.
+#[derive(Default)]
+pub(crate) struct Slots {
+    all: Vec<Option<Slot>>,
+    free: Vec<usize>,
+}
+
+impl Slots {
+    /// Fills a place with what `make` makes for it.
+    pub(crate) fn insert(&mut self, make: impl FnOnce(usize) -> Slot) -> usize {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            self.all.len() - 1
+        });
+        if let Some(place) = self.all.get_mut(index) {
+            *place = Some(make(index));
+        }
+        index
+    }
+
+    pub(crate) fn remove(&mut self, index: usize) -> Option<Slot> {
+        let slot = self.all.get_mut(index)?.take()?;
+        self.free.push(index);
+        Some(slot)
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&Slot> {
+        self.all.get(index)?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Slot> {
+        self.all.get_mut(index)?.as_mut()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.all.iter().flatten()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut Slot)> {
+        self.all.iter_mut().enumerate().filter_map(|(index, slot)| Some((index, slot.as_mut()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strikes_count_within_one_minute() {
+        let mut strikes = Strikes::default();
+        assert!(!strikes.add(0, 3));
+        assert!(!strikes.add(MINUTE - 1, 3));
+        assert!(!strikes.add(MINUTE, 3), "the first is a minute old");
+        assert!(strikes.add(MINUTE, 3));
+    }
+
+    #[test]
+    fn a_place_given_back_is_given_out_again() {
+        let mut slots = Slots::default();
+        let slot = |index| Slot::new(Arc::new(Circuit::new(&"k".into(), &Settings::default(), index, 1)));
+        let (first, second) = (slots.insert(slot), slots.insert(slot));
+        assert!(slots.remove(first).is_some());
+        assert!(slots.remove(first).is_none());
+        assert_eq!(slots.insert(slot), first);
+        assert_eq!(slots.iter().count(), 2);
+        assert_eq!(slots.get(second).map(|slot| slot.circuit.slot), Some(second));
+    }
+}

@@ -1,0 +1,173 @@
+//! The two clocks that a breaker reads, and one that tests turn by hand.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Where a breaker reads the time.
+///
+/// Both clocks may be read while a lock of the breaker is held, so an implementation must neither block nor call
+/// back into the breaker.
+pub trait Clock: Send + Sync {
+    /// The time that decisions are taken on: nanoseconds since any fixed moment in this process.
+    ///
+    /// It should never step back; where it does, waits last until it has caught up.
+    fn monotonic(&self) -> u64;
+
+    /// The time of day, for people and telemetry only.
+    fn wall(&self) -> SystemTime;
+}
+
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn monotonic(&self) -> u64 {
+        (**self).monotonic()
+    }
+
+    fn wall(&self) -> SystemTime {
+        (**self).wall()
+    }
+}
+
+/// The clocks of the operating system. The default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
+    fn monotonic(&self) -> u64 {
+        static START: OnceLock<Instant> = OnceLock::new();
+        let start = *START.get_or_init(Instant::now);
+        nanoseconds(start.elapsed())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
+    fn wall(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// A clock that stands still until it is told otherwise. For tests.
+///
+/// Clones show the same time. A new one stands at 0 ns, and at midnight of 1 January 2030 (UTC).
+///
+/// ```
+/// use std::time::Duration;
+/// use tripwit::{Clock, ManualClock};
+///
+/// let clock = ManualClock::new();
+/// let seen_by_the_breaker = clock.clone();
+/// clock.advance(Duration::from_millis(5));
+/// assert_eq!(seen_by_the_breaker.monotonic(), 5_000_000);
+/// ```
+#[derive(Clone)]
+pub struct ManualClock(Arc<Hands>);
+
+struct Hands {
+    monotonic: AtomicU64,
+    /// Nanoseconds since the Unix epoch.
+    wall: AtomicU64,
+}
+
+impl ManualClock {
+    /// A clock at its start.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Arc::new(Hands {
+            monotonic: AtomicU64::new(0),
+            wall: AtomicU64::new(nanoseconds(NEW_YEAR_2030)),
+        }))
+    }
+
+    /// Moves both clocks on.
+    pub fn advance(&self, by: Duration) {
+        let by = nanoseconds(by);
+        for hand in [&self.0.monotonic, &self.0.wall] {
+            // The closure never gives up, so neither does the update.
+            let _ = hand.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(by)));
+        }
+    }
+
+    /// Sets the clock that decides, in nanoseconds; the time of day stays.
+    pub fn set_monotonic(&self, nanoseconds: u64) {
+        self.0.monotonic.store(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// Sets the time of day; the clock that decides stays.
+    pub fn set_wall(&self, at: SystemTime) {
+        self.0.wall.store(timestamp(at), Ordering::Relaxed);
+    }
+}
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for ManualClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManualClock").field("monotonic", &self.monotonic()).field("wall", &self.wall()).finish()
+    }
+}
+
+impl Clock for ManualClock {
+    fn monotonic(&self) -> u64 {
+        self.0.monotonic.load(Ordering::Relaxed)
+    }
+
+    fn wall(&self) -> SystemTime {
+        system_time(self.0.wall.load(Ordering::Relaxed))
+    }
+}
+
+/// As many whole nanoseconds as fit, which is 584 years.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds since the Unix epoch; 0 for what was before.
+pub(crate) fn timestamp(at: SystemTime) -> u64 {
+    at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanoseconds)
+}
+
+/// The time that is so many nanoseconds after the Unix epoch.
+pub(crate) fn system_time(timestamp: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_nanos(timestamp)
+}
+
+const NEW_YEAR_2030: Duration = Duration::from_secs(1_893_456_000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_clock_moves_only_when_told() {
+        let clock = ManualClock::new();
+        assert_eq!(clock.monotonic(), 0);
+        clock.clone().advance(Duration::from_secs(2));
+        assert_eq!(clock.monotonic(), 2_000_000_000);
+        assert_eq!(clock.wall(), system_time(nanoseconds(NEW_YEAR_2030) + 2_000_000_000));
+    }
+
+    #[test]
+    fn the_two_hands_are_set_apart() {
+        let clock = ManualClock::new();
+        clock.set_monotonic(7);
+        clock.set_wall(SystemTime::UNIX_EPOCH + Duration::from_secs(1));
+        assert_eq!((clock.monotonic(), timestamp(clock.wall())), (7, 1_000_000_000));
+    }
+
+    #[test]
+    fn the_system_clock_does_not_step_back() {
+        let first = SystemClock.monotonic();
+        assert!(SystemClock.monotonic() >= first);
+    }
+
+    #[test]
+    fn a_time_of_day_before_the_epoch_counts_as_the_epoch() {
+        assert_eq!(timestamp(SystemTime::UNIX_EPOCH - Duration::from_secs(1)), 0);
+    }
+}

@@ -1,0 +1,202 @@
+//! What can go wrong while a policy is loaded and circuits are made. Calls have [`CallError`](crate::CallError).
+
+use std::path::PathBuf;
+
+/// Why a component cannot be used as a policy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// The file cannot be read.
+    #[error("cannot read the policy {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The component is larger than any policy needs to be.
+    #[error("the policy has {size} bytes; at most {limit} are loaded")]
+    TooLarge {
+        /// Its size, in bytes.
+        size: u64,
+        /// The most that is loaded, in bytes.
+        limit: u64,
+    },
+    /// The bytes are something else than a component.
+    #[error("the policy is {found}, not a WebAssembly component; build it with `cargo components` or componentise it with `wasm-tools component new`")]
+    NotAComponent {
+        /// What they are.
+        found: String,
+    },
+    /// The bytes begin as a component and are damaged.
+    #[error("the policy is a damaged WebAssembly component: {problem}; fetch or build it again")]
+    Damaged {
+        /// What is wrong, and where.
+        problem: String,
+    },
+    /// The component wants something that no policy gets.
+    #[error("the policy imports {import:?}; a policy may import only {allowed}")]
+    ForeignImport {
+        /// What it wants.
+        import: String,
+        /// What it may have.
+        allowed: &'static str,
+    },
+    /// The component speaks another version of the contract, or none.
+    #[error("the policy has {}; this host needs {wanted}", found.as_deref().unwrap_or("no export `tripwit:breaker/policy`"))]
+    ContractVersion {
+        /// The interface that it has, if any.
+        found: Option<String>,
+        /// The interface that it must have.
+        wanted: &'static str,
+    },
+    /// The component cannot be compiled.
+    #[error("the policy cannot be compiled")]
+    Compile(#[source] Source),
+    /// The component's types are not those of the contract.
+    #[error("the policy does not keep to the contract tripwit:breaker@0.1")]
+    Link(#[source] Source),
+    /// The component fails as soon as it is started.
+    #[error("the policy fails when it is started: {problem}")]
+    Faulty {
+        /// How.
+        problem: String,
+    },
+}
+
+/// What the WebAssembly runtime says about a component that it does not take.
+pub type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why no set of circuits could be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The policy refuses a settings text.
+    #[error("settings for {for_what}: {}", at_field(field, problem))]
+    Settings {
+        /// Which of the settings: `every key`, `key "..."` or `prefix "..."`.
+        for_what: String,
+        /// JSON Pointer of the field; empty for the whole text.
+        field: String,
+        /// What is wrong with it, and what would be right.
+        problem: String,
+    },
+    /// A key that settings are for can never be a circuit's.
+    #[error("settings for key {key:?}: {problem}")]
+    Key {
+        /// The key.
+        key: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A number is out of its range.
+    #[error("{what} is {got}; it must be {range}")]
+    OutOfRange {
+        /// Which number.
+        what: &'static str,
+        /// What it is.
+        got: usize,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// The component cannot be started.
+    #[error("the policy fails when it is started: {problem}")]
+    Faulty {
+        /// How.
+        problem: String,
+    },
+}
+
+/// Why a circuit could not be had. Nothing of it stays behind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// The key is empty or too long.
+    #[error("key {key:?}: {problem}")]
+    Key {
+        /// The key, shortened where it is too long.
+        key: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The policy refuses the settings.
+    #[error("settings for key {key:?}: {}", at_field(field, problem))]
+    Settings {
+        /// The key.
+        key: String,
+        /// JSON Pointer of the field; empty for the whole text.
+        field: String,
+        /// What is wrong with it, and what would be right.
+        problem: String,
+    },
+    /// The key has a circuit already, with other settings.
+    #[error("key {key:?} has a circuit with other settings; use one set of settings for one key")]
+    Conflict {
+        /// The key.
+        key: String,
+    },
+    /// As many circuits as may be are in use, open or half-open.
+    #[error("no circuit for key {key:?}: all {limit} are in use or not closed; raise `max_circuits` or use fewer keys")]
+    Full {
+        /// The key.
+        key: String,
+        /// The most circuits that there may be.
+        limit: usize,
+    },
+    /// The component's memory is nearly used up, and no circuit can make room.
+    #[error("no circuit for key {key:?}: the policy's memory of {limit} bytes is nearly used up; raise `max_memory`, add shards or use fewer keys")]
+    Memory {
+        /// The key.
+        key: String,
+        /// The most memory that one shard may have, in bytes.
+        limit: usize,
+    },
+    /// The policy refuses for a reason of its own.
+    #[error("no circuit for key {key:?}: {problem}")]
+    Other {
+        /// The key.
+        key: String,
+        /// Its reason.
+        problem: String,
+    },
+}
+
+fn at_field(field: &str, problem: &str) -> String {
+    if field.is_empty() { problem.to_owned() } else { format!("{field}: {problem}") }
+}
+
+/// The longest key, in bytes.
+pub(crate) const MAX_KEY: usize = 512;
+
+/// Whether a key can be a circuit's; else what is wrong with it.
+pub(crate) fn check_key(key: &str) -> Result<(), String> {
+    match key.len() {
+        0 => Err("a key must not be empty".into()),
+        1..=MAX_KEY => Ok(()),
+        length => Err(format!("a key has at most {MAX_KEY} bytes, this one has {length}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_1_to_512_bytes_are_taken() {
+        assert!(check_key("").is_err());
+        assert!(check_key("k").is_ok());
+        assert!(check_key(&"k".repeat(512)).is_ok());
+        assert!(check_key(&"k".repeat(513)).unwrap_err().contains("this one has 513"));
+        assert!(check_key(&"é".repeat(257)).is_err(), "bytes count, not characters");
+    }
+
+    #[test]
+    fn an_error_of_the_settings_names_the_field() {
+        let error = BuildError::Settings {
+            for_what: "key \"sms\"".into(),
+            field: "/open_for".into(),
+            problem: "must be 1ms to 24h".into(),
+        };
+        assert_eq!(error.to_string(), "settings for key \"sms\": /open_for: must be 1ms to 24h");
+    }
+}

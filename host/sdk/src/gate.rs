@@ -1,0 +1,379 @@
+//! What every thread may see of a circuit without a lock.
+//!
+//! The words of a lease are kept under a sequence lock: a reader that meets a writer does not wait for it but takes the
+//! shard's lock. Successes that a lease lets the host keep back are counted in one word together with the lease's
+//! epoch, so that none can land under a lease that it was not kept back under.
+//!
+//! Every method whose name ends in `_locked` may be called only by the holder of the shard's lock.
+
+use crate::lease::{Lease, Standing, Successes};
+use crate::rejection::RejectionReason;
+use crate::status::{Mode, State};
+use crate::sync::{AtomicU64, Ordering, fence};
+
+/// One circuit's lease, for many readers and one writer at a time.
+pub(crate) struct Gate {
+    words: Words,
+    kept: Kept,
+}
+
+/// Read by every call, written at each crossing.
+#[repr(align(128))]
+struct Words {
+    /// Even: at rest. Odd: being written. Half of it is the epoch.
+    sequence: AtomicU64,
+    packed: AtomicU64,
+    ticket: AtomicU64,
+    generation: AtomicU64,
+    incarnation: AtomicU64,
+    until: AtomicU64,
+    before: AtomicU64,
+    slow_after: AtomicU64,
+    call_timeout: AtomicU64,
+}
+
+/// Apart from the rest, since under some leases every success writes it.
+#[repr(align(128))]
+struct Kept(AtomicU64);
+
+/// A lease as one moment showed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct View {
+    /// Grows with every crossing, also when the lease stays the same.
+    pub(crate) epoch: u64,
+    pub(crate) lease: Lease,
+    /// Which instance of the component handed it out.
+    pub(crate) incarnation: u64,
+    /// No component stands behind it any more.
+    pub(crate) at_fault: bool,
+}
+
+/// What a permit remembers of its admission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Admission {
+    pub(crate) ticket: u64,
+    pub(crate) generation: u64,
+    pub(crate) incarnation: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Success,
+    Failure,
+    Timeout,
+    Ignored,
+}
+
+/// What a lease says about a call that wants to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Admit(Admission),
+    Pass,
+    Reject { reason: RejectionReason, retry_after: Option<u64> },
+    /// It does not say: the component must be asked.
+    Ask,
+}
+
+/// What a lease says about a call that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// Admitted too long ago to count.
+    Void,
+    /// Changes nothing, and need not be told.
+    Nothing,
+    /// May be kept back, if there is still room.
+    Keep { allowed: u32 },
+    /// The component must be told.
+    Tell,
+}
+
+/// What became of a success that was to be kept back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    Kept,
+    /// The lease has changed: look again.
+    Changed,
+    /// There is no room, or the component is being asked at this moment: take the lock.
+    Closed,
+}
+
+impl View {
+    /// Decides on a call that wants to begin. `now` is asked for only where it matters.
+    pub(crate) fn answer(&self, now: impl FnOnce() -> u64) -> Answer {
+        let lease = &self.lease;
+        let left = match lease.until {
+            None => None,
+            Some(until) => match until.checked_sub(now()) {
+                None | Some(0) => return Answer::Ask,
+                left => left,
+            },
+        };
+        match lease.standing {
+            Standing::Admit(ticket) => Answer::Admit(Admission {
+                ticket,
+                generation: lease.generation,
+                incarnation: self.incarnation,
+            }),
+            Standing::Pass => Answer::Pass,
+            Standing::Reject(reason) => Answer::Reject { reason, retry_after: left },
+            Standing::Ask => Answer::Ask,
+        }
+    }
+
+    /// Whether a permit no longer counts.
+    pub(crate) fn voids(&self, permit: &Admission) -> bool {
+        self.lease.generation != permit.generation || self.incarnation != permit.incarnation || self.at_fault
+    }
+
+    /// Decides on a call that ended at `now` after it ran for `took`.
+    ///
+    /// Without a reading of the clock nothing that depends on it is decided here.
+    pub(crate) fn weigh(
+        &self,
+        permit: &Admission,
+        outcome: Outcome,
+        took: Option<u64>,
+        now: Option<u64>,
+    ) -> Weight {
+        if self.voids(permit) {
+            return Weight::Void;
+        }
+        match outcome {
+            Outcome::Ignored if self.lease.standing == Standing::Admit(permit.ticket) => Weight::Nothing,
+            Outcome::Success if !self.is_slow(took) => match self.lease.successes {
+                Successes::Never => Weight::Nothing,
+                // What is kept back is handed in under the ticket that calls share, so only those calls may be.
+                Successes::UpTo { count, before }
+                    if ends_before(now, before) && self.lease.standing == Standing::Admit(permit.ticket) =>
+                {
+                    Weight::Keep { allowed: count }
+                }
+                Successes::UpTo { .. } | Successes::Each => Weight::Tell,
+            },
+            Outcome::Success | Outcome::Failure | Outcome::Timeout | Outcome::Ignored => Weight::Tell,
+        }
+    }
+
+    /// Whether a reading of the clock is needed to decide on a success.
+    pub(crate) fn weighs_by_the_clock(&self) -> bool {
+        matches!(self.lease.successes, Successes::UpTo { before: Some(_), .. })
+    }
+
+    fn is_slow(&self, took: Option<u64>) -> bool {
+        matches!((took, self.lease.slow_after), (Some(took), Some(limit)) if took > limit)
+    }
+}
+
+fn ends_before(now: Option<u64>, before: Option<u64>) -> bool {
+    before.is_none_or(|before| now.is_some_and(|now| now < before))
+}
+
+impl Gate {
+    pub(crate) fn new(lease: &Lease, incarnation: u64) -> Self {
+        let gate = Self {
+            words: Words {
+                sequence: AtomicU64::new(0),
+                packed: AtomicU64::new(0),
+                ticket: AtomicU64::new(0),
+                generation: AtomicU64::new(0),
+                incarnation: AtomicU64::new(0),
+                until: AtomicU64::new(NONE),
+                before: AtomicU64::new(NONE),
+                slow_after: AtomicU64::new(NONE),
+                call_timeout: AtomicU64::new(NONE),
+            },
+            kept: Kept(AtomicU64::new(CLOSED)),
+        };
+        gate.publish_locked(lease, incarnation, false);
+        gate.open_locked();
+        gate
+    }
+
+    /// The lease at this moment; `None` when a writer is at work.
+    pub(crate) fn read(&self) -> Option<View> {
+        let before = self.words.sequence.load(Ordering::Acquire);
+        if before % 2 == 1 {
+            return None;
+        }
+        let view = self.load(before);
+        fence(Ordering::Acquire);
+        (self.words.sequence.load(Ordering::Relaxed) == before).then_some(view)
+    }
+
+    /// The lease as it stands.
+    pub(crate) fn read_locked(&self) -> View {
+        self.load(self.words.sequence.load(Ordering::Relaxed))
+    }
+
+    fn load(&self, sequence: u64) -> View {
+        let words = &self.words;
+        let packed = Packed(words.packed.load(Ordering::Relaxed));
+        let lease = Lease {
+            mode: packed.mode(),
+            state: packed.state(),
+            generation: words.generation.load(Ordering::Relaxed),
+            standing: packed.standing(words.ticket.load(Ordering::Relaxed)),
+            until: some(words.until.load(Ordering::Relaxed)),
+            successes: packed.successes(some(words.before.load(Ordering::Relaxed))),
+            slow_after: some(words.slow_after.load(Ordering::Relaxed)),
+            call_timeout: some(words.call_timeout.load(Ordering::Relaxed)),
+        };
+        View {
+            epoch: sequence / 2,
+            lease,
+            incarnation: words.incarnation.load(Ordering::Relaxed),
+            at_fault: packed.at_fault(),
+        }
+    }
+
+    /// Replaces the lease and begins a new epoch. The counter must be closed.
+    pub(crate) fn publish_locked(&self, lease: &Lease, incarnation: u64, at_fault: bool) {
+        let words = &self.words;
+        let sequence = words.sequence.load(Ordering::Relaxed);
+        words.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        let (packed, ticket, before) = Packed::from(lease, at_fault);
+        words.packed.store(packed.0, Ordering::Relaxed);
+        words.ticket.store(ticket, Ordering::Relaxed);
+        words.generation.store(lease.generation, Ordering::Relaxed);
+        words.incarnation.store(incarnation, Ordering::Relaxed);
+        words.until.store(lease.until.unwrap_or(NONE), Ordering::Relaxed);
+        words.before.store(before, Ordering::Relaxed);
+        words.slow_after.store(lease.slow_after.unwrap_or(NONE), Ordering::Relaxed);
+        words.call_timeout.store(lease.call_timeout.unwrap_or(NONE), Ordering::Relaxed);
+        words.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+    }
+
+    /// Keeps one success back under the lease of `view`.
+    pub(crate) fn keep(&self, view: &View, allowed: u32) -> Keeping {
+        let allowed = u64::from(allowed).min(MAX_COUNT);
+        let mut seen = self.kept.0.load(Ordering::Relaxed);
+        loop {
+            if seen == CLOSED {
+                return Keeping::Closed;
+            }
+            if seen >> COUNT_BITS != view.epoch & EPOCH_MASK {
+                return Keeping::Changed;
+            }
+            if seen & COUNT_MASK >= allowed {
+                return Keeping::Closed;
+            }
+            match self.kept.0.compare_exchange_weak(seen, seen + 1, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Keeping::Kept,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// How many successes are kept back at this moment.
+    pub(crate) fn kept(&self) -> u32 {
+        count(self.kept.0.load(Ordering::Relaxed))
+    }
+
+    /// Closes the counter and takes what it held.
+    pub(crate) fn close_locked(&self) -> u32 {
+        count(self.kept.0.swap(CLOSED, Ordering::AcqRel))
+    }
+
+    /// Opens the counter, empty, for the lease that stands.
+    pub(crate) fn open_locked(&self) {
+        let epoch = self.words.sequence.load(Ordering::Relaxed) / 2;
+        self.kept.0.store((epoch & EPOCH_MASK) << COUNT_BITS, Ordering::Release);
+    }
+}
+
+fn count(kept: u64) -> u32 {
+    if kept == CLOSED { 0 } else { u32::try_from(kept & COUNT_MASK).unwrap_or(0) }
+}
+
+/// What stands for 'none' among instants and durations: the end of time, which is the same to a lease.
+const NONE: u64 = u64::MAX;
+const COUNT_BITS: u32 = 24;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
+/// One less than fits, so that no count looks like a closed counter.
+const MAX_COUNT: u64 = COUNT_MASK - 1;
+const EPOCH_MASK: u64 = (1 << (64 - COUNT_BITS)) - 1;
+/// No success can be kept back: the component is being asked.
+const CLOSED: u64 = u64::MAX;
+
+fn some(word: u64) -> Option<u64> {
+    (word != NONE).then_some(word)
+}
+
+/// The small parts of a lease in one word: standing, reason, state, mode, successes, fault, allowance.
+#[derive(Clone, Copy)]
+struct Packed(u64);
+
+impl Packed {
+    fn from(lease: &Lease, at_fault: bool) -> (Self, u64, u64) {
+        let (standing, reason, ticket) = match lease.standing {
+            Standing::Admit(ticket) => (0, 0, ticket),
+            Standing::Pass => (1, 0, 0),
+            Standing::Reject(reason) => (2, reason as u64, 0),
+            Standing::Ask => (3, 0, 0),
+        };
+        let (successes, allowed, before) = match lease.successes {
+            Successes::Each => (0, 0, NONE),
+            Successes::UpTo { count, before } => {
+                (1, u64::from(count).min(MAX_COUNT), before.unwrap_or(NONE))
+            }
+            Successes::Never => (2, 0, NONE),
+        };
+        let word = standing
+            | reason << 2
+            | (lease.state as u64) << 5
+            | (lease.mode as u64) << 7
+            | successes << 9
+            | u64::from(at_fault) << 11
+            | allowed << 12;
+        (Self(word), ticket, before)
+    }
+
+    fn standing(self, ticket: u64) -> Standing {
+        match self.0 & 3 {
+            0 => Standing::Admit(ticket),
+            1 => Standing::Pass,
+            2 => Standing::Reject(self.reason()),
+            _ => Standing::Ask,
+        }
+    }
+
+    fn reason(self) -> RejectionReason {
+        match self.0 >> 2 & 7 {
+            0 => RejectionReason::Open,
+            1 => RejectionReason::ProbeLimit,
+            2 => RejectionReason::ForcedOpen,
+            3 => RejectionReason::Throttled,
+            _ => RejectionReason::Other,
+        }
+    }
+
+    fn state(self) -> State {
+        match self.0 >> 5 & 3 {
+            0 => State::Closed,
+            1 => State::Open,
+            _ => State::HalfOpen,
+        }
+    }
+
+    fn mode(self) -> Mode {
+        match self.0 >> 7 & 3 {
+            0 => Mode::Automatic,
+            1 => Mode::ForcedOpen,
+            2 => Mode::Disabled,
+            _ => Mode::Shadow,
+        }
+    }
+
+    fn successes(self, before: Option<u64>) -> Successes {
+        match self.0 >> 9 & 3 {
+            0 => Successes::Each,
+            1 => Successes::UpTo { count: u32::try_from(self.0 >> 12 & COUNT_MASK).unwrap_or(0), before },
+            _ => Successes::Never,
+        }
+    }
+
+    fn at_fault(self) -> bool {
+        self.0 >> 11 & 1 == 1
+    }
+}

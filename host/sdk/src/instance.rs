@@ -1,0 +1,243 @@
+//! One instance of a policy component: its store, its limits, and each of its functions as a plain method.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use wasmtime::component::{Linker, ResourceTable};
+use wasmtime::{ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder};
+use wasmtime_wasi::clocks::{HostMonotonicClock, HostWallClock, WasiClocks, WasiClocksCtxView};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
+
+use crate::bindings::exports::tripwit::breaker::policy as wit;
+use crate::bindings::tripwit::breaker::{log, spans, types};
+use crate::bindings::{Breaker, BreakerPre};
+use crate::clock::{Clock, timestamp};
+use crate::engine::DEADLINE_TICKS;
+use crate::telemetry::Told;
+
+/// A component that trapped, overran its deadline or handed out nonsense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// The function that it was in.
+    pub(crate) call: &'static str,
+    pub(crate) problem: String,
+}
+
+impl Fault {
+    pub(crate) fn new(call: &'static str, problem: impl Into<String>) -> Self {
+        Self { call, problem: problem.into() }
+    }
+
+    /// The fault as one text.
+    pub(crate) fn text(&self) -> String {
+        format!("`{}`: {}", self.call, self.problem)
+    }
+}
+
+/// What an instance is given when it starts.
+pub(crate) struct Start<'a> {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) setup: wit::Setup,
+    pub(crate) max_memory: usize,
+    /// Where the size of the instance's memory is written, in bytes.
+    pub(crate) memory: &'a Arc<AtomicUsize>,
+}
+
+/// A live instance. After a fault it must be dropped.
+pub(crate) struct Instance {
+    store: Store<Host>,
+    policy: Breaker,
+    reading: Arc<AtomicU64>,
+}
+
+impl Instance {
+    pub(crate) fn start(pre: &BreakerPre<Host>, start: Start<'_>) -> Result<Self, Fault> {
+        let reading = Arc::new(AtomicU64::new(start.clock.monotonic()));
+        let host = Host::new(start.clock, &reading, start.max_memory, start.memory);
+        let mut store = Store::new(pre.engine(), host);
+        store.limiter(|host| &mut host.limits);
+        store.set_epoch_deadline(DEADLINE_TICKS);
+        let policy = pre.instantiate(&mut store).map_err(|error| fault("instantiation", &error))?;
+        let mut instance = Self { store, policy, reading };
+        instance.prepare(start.setup)?;
+        Ok(instance)
+    }
+
+    /// Sets the time that the component reads until it is set again.
+    pub(crate) fn set_now(&self, now: u64) {
+        self.reading.store(now, Ordering::Relaxed);
+    }
+
+    /// What the component has told since this was last called: log lines and spans, in order.
+    pub(crate) fn take_told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.store.data_mut().told)
+    }
+}
+
+macro_rules! exports {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty = $call:ident, $export:literal;)*) => {
+        impl Instance {$(
+            $(#[$doc])*
+            pub(crate) fn $name(&mut self, $($arg: $type),*) -> Result<$result, Fault> {
+                self.store.set_epoch_deadline(DEADLINE_TICKS);
+                self.policy
+                    .tripwit_breaker_policy()
+                    .$call(&mut self.store, $($arg),*)
+                    .map_err(|error| fault($export, &error))
+            }
+        )*}
+    };
+}
+
+exports! {
+    fn describe() -> wit::Description = call_describe, "describe";
+    fn prepare(setup: wit::Setup) -> () = call_prepare, "prepare";
+    fn attach(key: &str, settings: &str) -> Result<wit::Attachment, wit::AttachError> = call_attach, "attach";
+    fn detach(circuit: u32) -> () = call_detach, "detach";
+    fn acquire(circuit: u32) -> wit::Admission = call_acquire, "acquire";
+    fn settle(circuit: u32, ticket: u64, report: &types::Report) -> wit::Settlement = call_settle, "settle";
+    fn settle_successes(circuit: u32, ticket: u64, count: u32) -> types::Moved = call_settle_successes, "settle-successes";
+    fn trip(circuit: u32, wait: Option<u64>) -> types::Moved = call_trip, "trip";
+    fn reset(circuit: u32) -> types::Moved = call_reset, "reset";
+    fn set_mode(circuit: u32, mode: types::Mode) -> types::Moved = call_set_mode, "set-mode";
+    fn cool_down() -> Vec<(u32, types::Moved)> = call_cool_down, "cool-down";
+    fn inspect(circuit: u32) -> wit::Status = call_inspect, "inspect";
+    fn save(circuit: u32) -> wit::Snapshot = call_save, "save";
+    fn restore(snapshot: &wit::Snapshot, settings: &str, age: u64) -> Result<wit::Attachment, wit::AttachError> = call_restore, "restore";
+}
+
+fn fault(call: &'static str, error: &wasmtime::Error) -> Fault {
+    let problem = match error.downcast_ref::<wasmtime::Trap>() {
+        Some(wasmtime::Trap::Interrupt) => "it did not answer within two seconds".to_owned(),
+        Some(trap) => trap.to_string(),
+        None => format!("{:#}", error),
+    };
+    Fault { call, problem }
+}
+
+/// What a component's imports reach: two clocks, and a list of what it tells.
+pub(crate) struct Host {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    limits: Limits,
+    told: Vec<Told>,
+}
+
+impl Host {
+    fn new(
+        clock: Arc<dyn Clock>,
+        reading: &Arc<AtomicU64>,
+        max_memory: usize,
+        memory: &Arc<AtomicUsize>,
+    ) -> Self {
+        let wasi = WasiCtxBuilder::new()
+            .monotonic_clock(Reading(reading.clone()))
+            .wall_clock(Wall(clock))
+            .build();
+        memory.store(0, Ordering::Relaxed);
+        let limits = StoreLimitsBuilder::new()
+            .memory_size(max_memory)
+            .memories(1)
+            .instances(16)
+            .tables(8)
+            .table_elements(16_384)
+            .build();
+        Self {
+            wasi,
+            table: ResourceTable::new(),
+            limits: Limits { within: limits, memory: memory.clone() },
+            told: Vec::new(),
+        }
+    }
+
+    fn tell(&mut self, told: Told) {
+        if self.told.len() < MAX_TOLD {
+            self.told.push(told);
+        }
+    }
+}
+
+/// Links what a policy may import, and nothing else.
+pub(crate) fn link(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+    use wasmtime_wasi::p2::bindings::clocks::{monotonic_clock, wall_clock};
+    fn clocks(host: &mut Host) -> WasiClocksCtxView<'_> {
+        WasiClocksCtxView { ctx: host.wasi.clocks(), table: &mut host.table }
+    }
+    monotonic_clock::add_to_linker::<_, WasiClocks>(linker, clocks)?;
+    wall_clock::add_to_linker::<_, WasiClocks>(linker, clocks)?;
+    log::add_to_linker::<_, wasmtime::component::HasSelf<Host>>(linker, |host| host)?;
+    spans::add_to_linker::<_, wasmtime::component::HasSelf<Host>>(linker, |host| host)
+}
+
+impl log::Host for Host {
+    fn log(&mut self, level: log::Level, message: String, fields: Vec<types::Field>) {
+        self.tell(Told::log(level, message, fields));
+    }
+}
+
+impl spans::Host for Host {
+    fn export_span(&mut self, span: spans::Span) {
+        self.tell(Told::span(span));
+    }
+}
+
+/// The one reading of the clock that a crossing is made under.
+struct Reading(Arc<AtomicU64>);
+
+impl HostMonotonicClock for Reading {
+    fn resolution(&self) -> u64 {
+        1
+    }
+
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Wall(Arc<dyn Clock>);
+
+impl HostWallClock for Wall {
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(1)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_nanos(timestamp(self.0.wall()))
+    }
+}
+
+/// The store's limits, with a note of how much memory there is.
+struct Limits {
+    within: StoreLimits,
+    memory: Arc<AtomicUsize>,
+}
+
+impl ResourceLimiter for Limits {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let granted = self.within.memory_growing(current, desired, maximum)?;
+        if granted {
+            self.memory.store(desired, Ordering::Relaxed);
+        }
+        Ok(granted)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        self.within.table_growing(current, desired, maximum)
+    }
+
+    fn instances(&self) -> usize {
+        self.within.instances()
+    }
+
+    fn tables(&self) -> usize {
+        self.within.tables()
+    }
+
+    fn memories(&self) -> usize {
+        self.within.memories()
+    }
+}
+
+/// How many log lines and spans one crossing may leave.
+const MAX_TOLD: usize = 4_096;

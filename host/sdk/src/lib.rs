@@ -1,0 +1,106 @@
+//! A circuit breaker whose state machine is a WebAssembly component.
+//!
+//! Wrap the calls to something that can fail. While it fails, the circuit opens, and further calls are rejected at once
+//! instead of waiting and making things worse; after a while a few are let through to find out whether it is well again.
+//! When to open and when to close is decided by a policy: a component that sees two clocks and nothing else of this
+//! process. Two policies are shipped, others are loaded from a file.
+//!
+//! ```
+//! use tripwit::settings::Consecutive;
+//! use tripwit::{Breakers, CallError, Policy};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Once: the circuits of this process, under one policy.
+//! let breakers = Breakers::builder(Policy::consecutive()?)
+//!     .settings(Consecutive::default().failure_threshold(2))
+//!     .build()?;
+//!
+//! // Once for each thing that is called: its circuit.
+//! let payments = breakers.breaker("payments")?;
+//!
+//! // For each call: the call, guarded.
+//! fn charge() -> Result<u32, std::io::Error> {
+//!     Err(std::io::ErrorKind::ConnectionRefused.into())
+//! }
+//! for _ in 0..3 {
+//!     match payments.call_blocking(charge) {
+//!         Ok(receipt) => println!("paid: {receipt}"),
+//!         Err(CallError::Rejected(rejection)) => println!("not even tried: {rejection}"),
+//!         Err(error) => println!("failed: {error}"),
+//!     }
+//! }
+//! assert_eq!(payments.state(), tripwit::State::Open);
+//! # Ok(()) }
+//! ```
+//!
+//! # Who does what
+//!
+//! - [`Policy`]: a component, compiled once.
+//! - [`Breakers`]: circuits under one policy, found by key, spread over instances of the component.
+//! - [`Breaker`]: the circuit of one key. [`call`](Breaker::call), [`call_blocking`](Breaker::call_blocking), or
+//!   [`acquire`](Breaker::acquire) a [`Permit`] and say how the call ended.
+//!
+//! The component hands out leases: what the host may decide by itself, and until when. So a healthy call takes no lock,
+//! allocates nothing and does not reach the component at all, and still every answer is the one that the component would
+//! have given.
+//!
+//! Log lines of the component become `tracing` events of target `tripwit`, its spans go to the global OpenTelemetry
+//! tracer, and moves to those who [`subscribe`](Breakers::subscribe).
+//!
+//! A component that traps, never ends or hands out nonsense is contained: its instance is replaced, circuits that are not
+//! closed are taken over, what closed ones had counted is lost, and meanwhile calls go on as
+//! [`on_fault`](BreakersBuilder::on_fault) says.
+//!
+//! # What it does not do
+//!
+//! It does not make, repeat or queue calls, does not choose another destination, and shares no state between processes: a
+//! restart begins with closed circuits.
+//!
+//! # Features
+//!
+//! - `tower`: a [`tower`] layer.
+
+mod bindings;
+mod breaker;
+mod breakers;
+mod builder;
+mod call;
+mod circuit;
+pub mod classify;
+mod clock;
+mod emit;
+mod engine;
+mod env;
+mod error;
+mod faults;
+mod gate;
+mod instance;
+mod lease;
+mod machine;
+mod permit;
+mod policy;
+mod precheck;
+mod registry;
+mod rejection;
+pub mod settings;
+mod shard;
+mod status;
+mod subscription;
+mod sync;
+mod telemetry;
+
+pub use breaker::Breaker;
+pub use breakers::Breakers;
+pub use builder::{BreakersBuilder, Instrumentation, OnFault};
+pub use call::Classified;
+pub use classify::{Classify, Failure, Verdict};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use error::{AttachError, BuildError, PolicyError};
+pub use permit::{OwnedPermit, Permit};
+pub use policy::{Description, Policy};
+pub use rejection::{CallError, Rejection, RejectionReason};
+pub use settings::Settings;
+pub use status::{
+    Cause, Counts, Event, FieldValue, Mode, Moved, Operation, State, Status, Transition, UnknownMode,
+};
+pub use subscription::Subscription;

@@ -1,0 +1,168 @@
+//! The permit of one call, and how its end is told.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::breaker::Breaker;
+use crate::classify::{Failure, Verdict};
+use crate::clock::nanoseconds;
+use crate::gate::Outcome;
+use crate::shard::{Held, Report};
+
+/// The permit to make one call. Say how the call ended: each method takes the permit.
+///
+/// Dropped, it counts as nothing, and the place of a probe is free again. Dropped by a panic, it counts as a failure.
+///
+/// It cannot be used twice:
+///
+/// ```compile_fail,E0382
+/// # use tripwit::Breaker;
+/// fn twice(breaker: &Breaker) -> Result<(), tripwit::Rejection> {
+///     let permit = breaker.acquire()?;
+///     permit.success();
+///     permit.failure(tripwit::Failure::new());
+///     Ok(())
+/// }
+/// ```
+#[must_use = "a permit that is dropped counts as a call that was never made"]
+pub struct Permit<'a>(Guard<&'a Breaker>);
+
+/// A [`Permit`] that holds its circuit instead of borrowing it.
+#[must_use = "a permit that is dropped counts as a call that was never made"]
+pub struct OwnedPermit(Guard<Breaker>);
+
+macro_rules! endings {
+    ($permit:ty) => {
+        impl $permit {
+            /// The call ended well.
+            pub fn success(self) {
+                self.0.end(Verdict::Success);
+            }
+
+            /// The call failed.
+            pub fn failure(self, failure: Failure) {
+                self.0.end(Verdict::Failure(failure));
+            }
+
+            /// The call ran too long.
+            pub fn timeout(self) {
+                self.0.time_out();
+            }
+
+            /// The call ended without saying anything about what it calls: cancelled, filtered out, never sent.
+            pub fn ignored(self) {
+                self.0.end(Verdict::Ignored);
+            }
+
+            /// How long the call may run, where the policy limits that. A call that runs strictly longer counts as a
+            /// time-out, whatever is said of it.
+            #[must_use]
+            pub fn call_timeout(&self) -> Option<Duration> {
+                self.0.call_timeout()
+            }
+        }
+
+        impl fmt::Debug for $permit {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($permit)).field(&self.0.on.as_ref().key()).finish()
+            }
+        }
+    };
+}
+
+endings!(Permit<'_>);
+endings!(OwnedPermit);
+
+impl<'a> Permit<'a> {
+    pub(crate) fn new(breaker: &'a Breaker, held: Held) -> Self {
+        Self(Guard::new(breaker, held))
+    }
+}
+
+impl OwnedPermit {
+    pub(crate) fn new(breaker: Breaker, held: Held) -> Self {
+        Self(Guard::new(breaker, held))
+    }
+}
+
+impl AsRef<Self> for Breaker {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+/// Settles once, at the latest when it is dropped.
+pub(crate) struct Guard<B: AsRef<Breaker>> {
+    on: B,
+    held: Held,
+    ended: bool,
+    /// Begun while unwinding already: then its drop says nothing about the call.
+    begun_unwinding: bool,
+}
+
+impl<B: AsRef<Breaker>> Guard<B> {
+    pub(crate) fn new(on: B, held: Held) -> Self {
+        Self { on, held, ended: false, begun_unwinding: std::thread::panicking() }
+    }
+
+    pub(crate) fn on(&self) -> &Breaker {
+        self.on.as_ref()
+    }
+
+    pub(crate) fn call_timeout(&self) -> Option<Duration> {
+        self.held.call_timeout.map(Duration::from_nanos)
+    }
+
+    /// How much longer the call may run.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        let limit = self.held.call_timeout?;
+        let ran = self.held.started.map_or(0, |started| self.on().now().saturating_sub(started));
+        Some(Duration::from_nanos(limit.saturating_sub(ran)))
+    }
+
+    pub(crate) fn end(mut self, verdict: Verdict) {
+        self.settle(match verdict {
+            Verdict::Success => report(Outcome::Success),
+            Verdict::Ignored => report(Outcome::Ignored),
+            Verdict::Failure(failure) => Report {
+                outcome: Outcome::Failure,
+                retry_after: failure.retry_after.map(nanoseconds),
+                cause: failure.cause,
+            },
+        });
+    }
+
+    pub(crate) fn time_out(mut self) {
+        self.settle(report(Outcome::Timeout));
+    }
+
+    fn settle(&mut self, report: Report) {
+        self.ended = true;
+        self.on.as_ref().settle(&self.held, report);
+    }
+}
+
+impl<B: AsRef<Breaker>> Drop for Guard<B> {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let panicked = std::thread::panicking() && !self.begun_unwinding;
+        self.settle(if panicked { panic_report() } else { report(Outcome::Ignored) });
+    }
+}
+
+fn report(outcome: Outcome) -> Report {
+    Report { outcome, retry_after: None, cause: None }
+}
+
+fn panic_report() -> Report {
+    Report { cause: Some(PANICKED.into()), ..report(Outcome::Failure) }
+}
+
+/// What is told of a call that panicked.
+pub(crate) fn panic_verdict() -> Verdict {
+    Verdict::Failure(Failure::new().cause(PANICKED))
+}
+
+const PANICKED: &str = "the call panicked";

@@ -1,0 +1,89 @@
+//! The circuits of a shard by key, and which of them goes when there are too many.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::circuit::{Circuit, Fate};
+
+/// Each circuit is in the map and in one queue.
+///
+/// A circuit moves between the queues only when room is wanted, so that making room costs the same however many
+/// circuits there are.
+#[derive(Default)]
+pub(crate) struct Registry {
+    by_key: HashMap<Arc<str>, Arc<Circuit>>,
+    /// Not known to be in use, nor to have anything recorded.
+    clean: VecDeque<Arc<Circuit>>,
+    /// Found with something recorded.
+    recorded: VecDeque<Arc<Circuit>>,
+    /// Found in use, not closed or not automatic.
+    busy: VecDeque<Arc<Circuit>>,
+}
+
+impl Registry {
+    pub(crate) fn get(&self, key: &str) -> Option<&Arc<Circuit>> {
+        self.by_key.get(key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Circuit>> {
+        self.by_key.values()
+    }
+
+    pub(crate) fn insert(&mut self, circuit: &Arc<Circuit>) {
+        self.by_key.insert(circuit.key.clone(), circuit.clone());
+        self.clean.push_back(circuit.clone());
+    }
+
+    /// Takes out the circuit that can best be done without: closed, automatic and held by nobody, one with nothing
+    /// recorded before the others.
+    pub(crate) fn evict(&mut self) -> Option<Arc<Circuit>> {
+        self.look_at_busy();
+        let gone = self.evict_clean().or_else(|| self.evict_recorded())?;
+        self.by_key.remove(&gone.key);
+        Some(gone)
+    }
+
+    /// Moves those of the busy ones that are no longer busy. It looks at some of them only, the longest unseen first.
+    fn look_at_busy(&mut self) {
+        for _ in 0..self.busy.len().min(LOOK_AT) {
+            let Some(circuit) = self.busy.pop_front() else { return };
+            self.queue_of(&circuit).push_back(circuit);
+        }
+    }
+
+    fn queue_of(&mut self, circuit: &Arc<Circuit>) -> &mut VecDeque<Arc<Circuit>> {
+        match circuit.fate() {
+            _ if Circuit::is_in_use(circuit) => &mut self.busy,
+            Fate::Stays => &mut self.busy,
+            Fate::Recorded => &mut self.recorded,
+            Fate::Clean => &mut self.clean,
+        }
+    }
+
+    fn evict_clean(&mut self) -> Option<Arc<Circuit>> {
+        while let Some(circuit) = self.clean.pop_front() {
+            match circuit.fate() {
+                Fate::Clean if !Circuit::is_in_use(&circuit) => return Some(circuit),
+                Fate::Clean | Fate::Recorded | Fate::Stays => self.queue_of(&circuit).push_back(circuit),
+            }
+        }
+        None
+    }
+
+    fn evict_recorded(&mut self) -> Option<Arc<Circuit>> {
+        while let Some(circuit) = self.recorded.pop_front() {
+            match circuit.fate() {
+                Fate::Clean | Fate::Recorded if !Circuit::is_in_use(&circuit) => return Some(circuit),
+                Fate::Clean | Fate::Recorded | Fate::Stays => self.busy.push_back(circuit),
+            }
+        }
+        None
+    }
+}
+
+/// How many of the busy circuits are looked at when room is wanted.
+const LOOK_AT: usize = 256;
