@@ -59,7 +59,7 @@ const HEADINGS: [&str; 9] = [
 fn table(entries: &BTreeMap<String, Entry>, records: &[Record]) -> Table {
     let mut table = Table::new();
     table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
         .set_header(HEADINGS);
     for (circuit, entry) in entries {
         let [sent, failed] = outcomes(entry, records);

@@ -301,7 +301,7 @@ impl Inbox {
         }
         self.transitions
             .note(&format!("{}: message {id}: negative confirmation", self.topic));
-        self.store.mark_refused(id)
+        self.store.mark_refused(&[id])
     }
 
     /// What the answer means: accepted or not, or an error. The permit of a message that is not accepted is given back, for the
@@ -312,7 +312,8 @@ impl Inbox {
             Outcome::NotAccepted => Ok(false),
             Outcome::Error(reason) => Err(anyhow::anyhow!("the broker says: {reason}")),
         };
-        drop(self.awaiting.lock().remove(&id));
+        let confirmation = self.awaiting.lock().remove(&id);
+        drop(confirmation);
         refused
     }
 
@@ -327,7 +328,7 @@ impl Inbox {
             awaiting
                 .permit
                 .failure(Failure::new().cause("the connection ended before the confirmation"));
-            if let Err(error) = self.store.mark_refused(id) {
+            if let Err(error) = self.store.mark_refused(&[id]) {
                 self.transitions
                     .note(&format!("{}: message {id}: {error:#}", self.topic));
             }

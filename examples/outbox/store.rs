@@ -109,16 +109,22 @@ impl Store {
 
     /// The broker keeps the message: it is done with.
     pub(crate) fn mark_dispatched(&self, id: i64) -> anyhow::Result<()> {
-        self.update("UPDATE outbox SET dispatched = 1 WHERE id = ?1", id)
+        let connection = self.connection.lock();
+        connection
+            .prepare_cached("UPDATE outbox SET dispatched = 1 WHERE id = ?1")?
+            .execute([id])?;
+        Ok(())
     }
 
-    /// The broker has refused the message: the next sweep that does not skip its topic takes it again.
-    pub(crate) fn mark_refused(&self, id: i64) -> anyhow::Result<()> {
-        self.update("UPDATE outbox SET sent_in_sweep = NULL WHERE id = ?1", id)
-    }
-
-    fn update(&self, statement: &str, id: i64) -> anyhow::Result<()> {
-        self.connection.lock().prepare_cached(statement)?.execute([id])?;
+    /// The broker does not have the messages: the next sweep that does not skip their topic takes them again.
+    pub(crate) fn mark_refused(&self, ids: &[i64]) -> anyhow::Result<()> {
+        let ids = serde_json::to_string(ids)?;
+        let connection = self.connection.lock();
+        connection
+            .prepare_cached(
+                "UPDATE outbox SET sent_in_sweep = NULL WHERE id IN (SELECT value FROM json_each(?1))",
+            )?
+            .execute([ids])?;
         Ok(())
     }
 }
@@ -206,20 +212,20 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_message_is_taken_by_the_next_sweep_and_a_dispatched_one_never() {
-        let store = store_with(&["orders", "orders"]);
-        assert_eq!(take(&store, &[], 1), [1, 2]);
-        store.mark_refused(1).unwrap();
+    fn refused_messages_are_taken_by_the_next_sweep_and_a_dispatched_one_never() {
+        let store = store_with(&["orders", "orders", "orders"]);
+        assert_eq!(take(&store, &[], 1), [1, 2, 3]);
+        store.mark_refused(&[1, 3]).unwrap();
         store.mark_dispatched(2).unwrap();
-        assert_eq!(take(&store, &[], 2), [1]);
-        assert_eq!(take(&store, &[], 100), [1]);
+        assert_eq!(take(&store, &[], 2), [1, 3]);
+        assert_eq!(take(&store, &[], 100), [1, 3]);
         let left: Vec<_> = store
             .undispatched()
             .unwrap()
             .iter()
             .map(|message| message.id)
             .collect();
-        assert_eq!(left, [1]);
+        assert_eq!(left, [1, 3]);
     }
 
     #[test]

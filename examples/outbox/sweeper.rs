@@ -125,16 +125,23 @@ struct Batch {
 }
 
 impl Batch {
-    /// Two permits a message: the call's own for the answer, and one that waits for the confirmation.
+    /// Two permits a message: the call's own for the answer, and one that waits for the confirmation. Once the topic has tripped, the rest
+    /// of the batch is rejected and stays in the outbox.
     async fn publish(self, mut producer: AsyncProducer) -> anyhow::Result<Outlet> {
         let guarded = self.breaker.classify(classify::by_value(verdict));
+        let mut rejected = Vec::new();
         for message in &self.messages {
-            let published = match self.breaker.acquire_owned() {
-                Ok(confirmation) => guarded.call(producer.publish(message, confirmation)).await,
-                Err(rejection) => Err(CallError::Rejected(rejection)),
-            };
-            self.record(message, published)?;
+            match self.breaker.acquire_owned() {
+                Ok(confirmation) => {
+                    self.record(
+                        message,
+                        guarded.call(producer.publish(message, confirmation)).await,
+                    )?;
+                }
+                Err(_) => rejected.push(message.id),
+            }
         }
+        self.leave(&rejected)?;
         Ok(Outlet {
             breaker: self.breaker,
             producer: Producer::Async(producer),
@@ -144,13 +151,19 @@ impl Batch {
     /// The same, on a plain thread.
     fn publish_blocking(self, mut producer: BlockingProducer) -> anyhow::Result<Outlet> {
         let guarded = self.breaker.classify(classify::by_value(verdict));
+        let mut rejected = Vec::new();
         for message in &self.messages {
-            let published = match self.breaker.acquire_owned() {
-                Ok(confirmation) => guarded.call_blocking(|| producer.publish(message, confirmation)),
-                Err(rejection) => Err(CallError::Rejected(rejection)),
-            };
-            self.record(message, published)?;
+            match self.breaker.acquire_owned() {
+                Ok(confirmation) => {
+                    self.record(
+                        message,
+                        guarded.call_blocking(|| producer.publish(message, confirmation)),
+                    )?;
+                }
+                Err(_) => rejected.push(message.id),
+            }
         }
+        self.leave(&rejected)?;
         Ok(Outlet {
             breaker: self.breaker,
             producer: Producer::Blocking(producer),
@@ -166,11 +179,22 @@ impl Batch {
         let problem = match published {
             Ok(true) => return Ok(()),
             Ok(false) => "not accepted (a plain false)".to_owned(),
-            Err(error) => explain(error),
+            Err(error) => error.to_string(),
         };
         self.transitions
             .note(&format!("{}: message {}: {problem}", message.topic, message.id));
-        self.store.mark_refused(message.id)
+        self.store.mark_refused(&[message.id])
+    }
+
+    fn leave(&self, rejected: &[i64]) -> anyhow::Result<()> {
+        if !rejected.is_empty() {
+            let topic = self.breaker.key();
+            self.transitions.note(&format!(
+                "{topic}: {} more message(s) stay in the outbox",
+                rejected.len()
+            ));
+        }
+        self.store.mark_refused(rejected)
     }
 }
 
@@ -180,14 +204,5 @@ fn verdict(accepted: &bool) -> Verdict {
         Verdict::Success
     } else {
         Verdict::Failure(Failure::new().cause("not accepted"))
-    }
-}
-
-fn explain(error: CallError<anyhow::Error>) -> String {
-    match error {
-        CallError::Inner(error) => format!("{error:#}"),
-        CallError::Rejected(rejection) => rejection.to_string(),
-        CallError::TimedOut { after, .. } => format!("no end after {after:?}"),
-        other => format!("{other:?}"),
     }
 }

@@ -15,7 +15,7 @@ use opentelemetry_sdk::trace::{SdkTracerProvider, Span, SpanData, SpanProcessor}
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::field::{Field, Visit};
-use tracing::{Metadata, Subscriber};
+use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{self, SubscriberExt as _};
 use tripwit::{Breakers, Event, State, Subscription};
 
@@ -143,9 +143,10 @@ impl Told {
 
     fn tell_log_line(&self, line: &LogLine) {
         match &line.key {
-            Some(key) => self.tell(key, |waiting| waiting.log_lines.push_back(line.to_string())),
-            // Not about a transition: a fault of a component, say.
-            None => terminal::say(&format!("{}  {line}", self.clock())),
+            Some(key) if line.tells_of_a_transition() => {
+                self.tell(key, |waiting| waiting.log_lines.push_back(line.to_string()));
+            }
+            _ => terminal::say(&format!("{}  {line}", self.clock())),
         }
     }
 
@@ -253,22 +254,27 @@ impl<S: Subscriber> layer::Layer<S> for LogLines {
     }
 
     fn on_event(&self, event: &tracing::Event<'_>, _context: layer::Context<'_, S>) {
-        let mut line = LogLine {
-            level: event.metadata().level().to_string(),
-            ..LogLine::default()
-        };
+        let level = *event.metadata().level();
+        let mut line = LogLine { level, message: String::new(), key: None, fields: Vec::new() };
         event.record(&mut line);
         self.0.tell_log_line(&line);
     }
 }
 
 /// One log line with its fields.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LogLine {
-    level: String,
+    level: Level,
     message: String,
     key: Option<String>,
     fields: Vec<String>,
+}
+
+impl LogLine {
+    /// Neither a change of mode nor a fault of the component.
+    fn tells_of_a_transition(&self) -> bool {
+        self.level != Level::ERROR && !self.fields.iter().any(|field| field.starts_with("mode="))
+    }
 }
 
 impl Visit for LogLine {
@@ -292,6 +298,6 @@ impl Visit for LogLine {
 impl fmt::Display for LogLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields = terminal::paint(FAINT, &self.fields.join(" "));
-        write!(f, "log   {:<5} {}  {fields}", self.level, self.message)
+        write!(f, "log   {:<5} {}  {fields}", self.level.as_str(), self.message)
     }
 }

@@ -1,19 +1,25 @@
 //! Durations as settings and log lines write them: "30s", "500ms", "1m30s".
 
-use alloc::string::String;
-use core::{fmt, time::Duration};
-
-use jiff::fmt::friendly::{Spacing, SpanParser, SpanPrinter};
+use alloc::{format, string::String};
+use core::fmt;
 
 use crate::Nanoseconds;
+
+/// The units, from the largest. (A library for this would be a tenth of a component's size.)
+const UNITS: [(&str, Nanoseconds); 6] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
 
 /// Why a text is no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DurationError {
     /// Not a sequence of numbers with units.
     Malformed,
-    /// Below zero.
-    Negative,
     /// More nanoseconds than a `u64` holds (584 years).
     TooLong,
 }
@@ -24,7 +30,6 @@ impl fmt::Display for DurationError {
             Self::Malformed => {
                 "not a duration; write numbers with units, such as \"30s\", \"500ms\" or \"1m30s\""
             }
-            Self::Negative => "a duration cannot be negative",
             Self::TooLong => "longer than 584 years",
         })
     }
@@ -32,27 +37,50 @@ impl fmt::Display for DurationError {
 
 impl core::error::Error for DurationError {}
 
-/// Reads a duration such as "30s", "500ms", "1m30s" or "24h".
+/// Reads a duration such as "30s", "500ms", "1m30s" or "24h": whole numbers with the units h, m, s, ms, us, ns, each at most
+/// once and from the largest.
 ///
 /// # Errors
 ///
-/// When the text is no duration, is negative, or does not fit in a `u64` of nanoseconds.
+/// When the text is no duration, or does not fit in a `u64` of nanoseconds.
 pub fn parse_duration(text: &str) -> Result<Nanoseconds, DurationError> {
-    let parsed = SpanParser::new()
-        .parse_duration(text)
-        .map_err(|_| DurationError::Malformed)?;
-    if parsed.is_negative() {
-        return Err(DurationError::Negative);
+    let mut rest = text;
+    let mut total: Nanoseconds = 0;
+    let mut smaller = UNITS.iter();
+    while !rest.is_empty() || text.is_empty() {
+        let (digits, unit) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+        let (name, after) = unit.split_at(unit.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(unit.len()));
+        let (_, size) = smaller
+            .find(|(unit, _)| *unit == name)
+            .ok_or(DurationError::Malformed)?;
+        let many = if digits.is_empty() {
+            Err(DurationError::Malformed)
+        } else {
+            digits.parse().map_err(|_| DurationError::TooLong)
+        };
+        let part = size.checked_mul(many?).ok_or(DurationError::TooLong)?;
+        total = total.checked_add(part).ok_or(DurationError::TooLong)?;
+        rest = after;
     }
-    u64::try_from(parsed.as_nanos()).map_err(|_| DurationError::TooLong)
+    Ok(total)
 }
 
 /// Writes a duration as [`parse_duration`] reads it, in the largest units that need no fractions.
 #[must_use]
 pub fn format_duration(nanoseconds: Nanoseconds) -> String {
-    SpanPrinter::new()
-        .spacing(Spacing::None)
-        .unsigned_duration_to_string(&Duration::from_nanos(nanoseconds))
+    if nanoseconds == 0 {
+        return "0s".into();
+    }
+    let mut rest = nanoseconds;
+    let mut text = String::new();
+    for (unit, size) in UNITS {
+        let (many, left) = (rest / size, rest % size);
+        if many > 0 {
+            text += &format!("{many}{unit}");
+        }
+        rest = left;
+    }
+    text
 }
 
 #[cfg(test)]
@@ -68,6 +96,7 @@ mod tests {
             ("24h", 86_400_000_000_000),
             ("0s", 0),
             ("1us", 1_000),
+            ("1h1m1s1ms1us1ns", 3_661_001_001_001),
         ] {
             assert_eq!(parse_duration(text), Ok(nanoseconds), "{text}");
         }
@@ -84,10 +113,24 @@ mod tests {
 
     #[test]
     fn what_is_no_duration_is_refused() {
-        for text in ["", "30", "s", "fast", "30 seconds and a bit", "1e3s"] {
+        for text in [
+            "",
+            "30",
+            "s",
+            "fast",
+            "30 seconds",
+            "1e3s",
+            "-5s",
+            "1.5s",
+            "30s1m",
+            "1s1s",
+            "5s ",
+            " 5s",
+            "1S",
+            "\u{663}s",
+        ] {
             assert_eq!(parse_duration(text), Err(DurationError::Malformed), "{text}");
         }
-        assert_eq!(parse_duration("-5s"), Err(DurationError::Negative));
         assert_eq!(parse_duration("9999999h"), Err(DurationError::TooLong));
     }
 }

@@ -1,13 +1,12 @@
 //! Settings: a JSON object, read field by field, each field declared once with its bounds, default and meaning.
 
 use alloc::{
-    borrow::ToOwned,
     format,
     string::{String, ToString},
 };
 use core::fmt;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::{Nanoseconds, format_duration, parse_duration};
 
@@ -106,24 +105,24 @@ impl Settings {
 pub trait Field: fmt::Debug + Sync {
     /// Its name.
     fn name(&self) -> &'static str;
-    /// Its JSON Schema: type, bounds, default, meaning.
-    fn schema(&self) -> Value;
+    /// What the JSON Schema says of it: type, bounds, default, meaning. Written, not built, since a component carries this code.
+    fn schema(&self) -> String;
 }
 
 pub(crate) fn schema(name: &str, summary: &str, fields: &[&dyn Field]) -> String {
-    let properties: Map<String, Value> = fields
-        .iter()
-        .map(|field| (field.name().to_owned(), field.schema()))
-        .collect();
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": name,
-        "description": summary,
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": false,
-    })
-    .to_string()
+    let mut properties = String::new();
+    for field in fields {
+        let comma = if properties.is_empty() { "" } else { "," };
+        properties += comma;
+        properties += "\"";
+        properties += field.name();
+        properties += "\":{";
+        properties += &field.schema();
+        properties += "}";
+    }
+    format!(
+        r#"{{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"{name}","description":"{summary}","type":"object","properties":{{{properties}}},"additionalProperties":false}}"#
+    )
 }
 
 /// A whole number.
@@ -158,7 +157,12 @@ impl Integer {
             .ok_or_else(|| {
                 SettingsError::new(
                     self.name,
-                    format!("{value} is not a whole number from {} to {}", self.min, self.max),
+                    format!(
+                        "{} is not a whole number from {} to {}",
+                        shown(value),
+                        self.min,
+                        self.max
+                    ),
                 )
             })
     }
@@ -169,8 +173,17 @@ impl Field for Integer {
         self.name
     }
 
-    fn schema(&self) -> Value {
-        json!({ "type": "integer", "minimum": self.min, "maximum": self.max, "default": self.default, "description": self.about })
+    fn schema(&self) -> String {
+        let Self {
+            min,
+            max,
+            default,
+            about,
+            ..
+        } = self;
+        format!(
+            r#""type":"integer","minimum":{min},"maximum":{max},"default":{default},"description":"{about}""#
+        )
     }
 }
 
@@ -202,7 +215,10 @@ impl Decimal {
         let in_range = |x: &f64| (f64::from(self.min)..=f64::from(self.max)).contains(&(x * 1000.0));
         let number = value.as_f64().filter(in_range).ok_or_else(|| {
             let (min, max) = (thousandths(self.min), thousandths(self.max));
-            SettingsError::new(self.name, format!("{value} is not a number from {min} to {max}"))
+            SettingsError::new(
+                self.name,
+                format!("{} is not a number from {min} to {max}", shown(value)),
+            )
         })?;
         #[expect(
             clippy::cast_possible_truncation,
@@ -218,19 +234,25 @@ impl Field for Decimal {
         self.name
     }
 
-    fn schema(&self) -> Value {
-        json!({
-            "type": "number", "minimum": thousandths(self.min), "maximum": thousandths(self.max),
-            "default": thousandths(self.default), "description": self.about,
-        })
+    fn schema(&self) -> String {
+        let (min, max, default) = (
+            thousandths(self.min),
+            thousandths(self.max),
+            thousandths(self.default),
+        );
+        let about = self.about;
+        format!(
+            r#""type":"number","minimum":{min},"maximum":{max},"default":{default},"description":"{about}""#
+        )
     }
 }
 
-fn thousandths(n: u32) -> Value {
-    if n.is_multiple_of(1000) {
-        json!(n / 1000)
+fn thousandths(n: u32) -> String {
+    let (whole, rest) = (n / 1000, n % 1000);
+    if rest == 0 {
+        whole.to_string()
     } else {
-        json!(f64::from(n) / 1000.0)
+        format!("{whole}.{rest:03}")
     }
 }
 
@@ -268,10 +290,8 @@ impl Field for Time {
         self.name
     }
 
-    fn schema(&self) -> Value {
-        let mut schema = time_schema(json!("string"), self.min, self.max, self.about);
-        schema.insert("default".to_owned(), json!(format_duration(self.default)));
-        schema.into()
+    fn schema(&self) -> String {
+        time_schema("\"string\"", self.min, self.max, Some(self.default), self.about)
     }
 }
 
@@ -323,17 +343,29 @@ impl Field for OptionalTime {
         self.name
     }
 
-    fn schema(&self) -> Value {
+    fn schema(&self) -> String {
         let kind = if self.nullable {
-            json!(["string", "null"])
+            r#"["string","null"]"#
         } else {
-            json!("string")
+            "\"string\""
         };
-        let mut schema = time_schema(kind, self.min, self.max, self.about);
-        if let Some(default) = self.default {
-            schema.insert("default".to_owned(), json!(format_duration(default)));
-        }
-        schema.into()
+        time_schema(kind, self.min, self.max, self.default, self.about)
+    }
+}
+
+/// A value as an error tells it. (Writing JSON would bring a writer into every component.)
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_string(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) => number.to_string(),
+            (None, Some(number)) => number.to_string(),
+            (None, None) => "this number".to_string(),
+        },
+        Value::String(text) => format!("\"{text}\""),
+        Value::Array(_) => "a list".to_string(),
+        Value::Object(_) => "an object".to_string(),
     }
 }
 
@@ -341,28 +373,28 @@ fn read_time(name: &str, value: &Value, min: u64, max: u64) -> Result<Nanosecond
     let Value::String(text) = value else {
         return Err(SettingsError::new(
             name,
-            format!("{value} is not a duration; write a text such as \"30s\""),
+            format!("{} is not a duration; write a text such as \"30s\"", shown(value)),
         ));
     };
-    let nanoseconds =
-        parse_duration(text).map_err(|error| SettingsError::new(name, format!("{value}: {error}")))?;
+    let nanoseconds = parse_duration(text)
+        .map_err(|error| SettingsError::new(name, format!("{}: {error}", shown(value))))?;
     if (min..=max).contains(&nanoseconds) {
         Ok(nanoseconds)
     } else {
         let (min, max) = (format_duration(min), format_duration(max));
         Err(SettingsError::new(
             name,
-            format!("{value} is not from {min} to {max}"),
+            format!("{} is not from {min} to {max}", shown(value)),
         ))
     }
 }
 
-fn time_schema(kind: Value, min: u64, max: u64, about: &str) -> Map<String, Value> {
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), kind);
-    schema.insert("description".to_owned(), about.into());
-    schema.insert("x-unit".to_owned(), "duration".into());
-    schema.insert("x-minimum".to_owned(), format_duration(min).into());
-    schema.insert("x-maximum".to_owned(), format_duration(max).into());
-    schema
+fn time_schema(kind: &str, min: u64, max: u64, default: Option<u64>, about: &str) -> String {
+    let default = default
+        .map(|default| format!(r#""default":"{}","#, format_duration(default)))
+        .unwrap_or_default();
+    let (min, max) = (format_duration(min), format_duration(max));
+    format!(
+        r#""type":{kind},{default}"description":"{about}","x-unit":"duration","x-minimum":"{min}","x-maximum":"{max}""#
+    )
 }

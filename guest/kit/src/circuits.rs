@@ -10,8 +10,8 @@ use alloc::{
 };
 
 use tripwit_core::{
-    Circuit, Cooled, Counts, Decision, Env, Instant, Lease, Mode, Nanoseconds, Numbers, Outcome, Policy, Report, Saved,
-    State, Ticket, Transition,
+    Circuit, Cooled, Counts, Decision, Env, Instant, Lease, Mode, Nanoseconds, Numbers, Outcome, Policy,
+    Report, Saved, State, Ticket, Transition,
 };
 
 use crate::{
@@ -161,8 +161,8 @@ pub struct Circuits<P: Policy, H> {
     slots: Vec<Option<Slot<P>>>,
     free: Vec<u32>,
     by_key: BTreeMap<Arc<str>, u32>,
-    /// Every settings text in use is read once.
-    settings: BTreeMap<Arc<str>, Arc<P::Settings>>,
+    /// Every settings text in use is read once. Sorted by text.
+    settings: Vec<(Arc<str>, Arc<P::Settings>)>,
 }
 
 impl<P: Policy, H: Host> Circuits<P, H> {
@@ -175,7 +175,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             slots: Vec::new(),
             free: Vec::new(),
             by_key: BTreeMap::new(),
-            settings: BTreeMap::new(),
+            settings: Vec::new(),
         }
     }
 
@@ -198,18 +198,42 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         check_key(key)?;
         let (text, parsed) = self.read_settings(settings)?;
         if let Some(&number) = self.by_key.get(key) {
-            let found = self.attached(number).filter(|slot| *slot.circuit.settings() == parsed).is_some();
+            let found = self
+                .attached(number)
+                .filter(|slot| *slot.circuit.settings() == parsed)
+                .is_some();
             self.forget_settings(text, parsed);
-            let lease = self.lease_of(number).filter(|_| found).ok_or(AttachError::Conflict)?;
-            return Ok(Attachment { circuit: number, lease });
+            let lease = self
+                .lease_of(number)
+                .filter(|_| found)
+                .ok_or(AttachError::Conflict)?;
+            return Ok(Attachment {
+                circuit: number,
+                lease,
+            });
         }
         let now = self.host.monotonic();
-        let mut env = Env { now, key, seed: self.setup.seed, numbers: &mut self.numbers };
+        let mut env = Env {
+            now,
+            key,
+            seed: self.setup.seed,
+            numbers: &mut self.numbers,
+        };
         let circuit = Circuit::new(parsed, &mut env);
         let lease = circuit.lease(now);
         let since = self.host.wall();
-        let slot = Slot { key: key.into(), settings: text, circuit, since, last_failure: None, last_cause: None };
-        Ok(Attachment { circuit: self.insert(slot)?, lease })
+        let slot = Slot {
+            key: key.into(),
+            settings: text,
+            circuit,
+            since,
+            last_failure: None,
+            last_cause: None,
+        };
+        Ok(Attachment {
+            circuit: self.insert(slot)?,
+            lease,
+        })
     }
 
     /// Changes a circuit's settings.
@@ -234,7 +258,9 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         let slot = self.slots.get_mut(number as usize)?.take()?;
         self.by_key.remove(&slot.key);
         self.free.push(number);
-        let Slot { settings, circuit, .. } = slot;
+        let Slot {
+            settings, circuit, ..
+        } = slot;
         drop(circuit);
         self.forget_text(&settings);
         Some(())
@@ -244,7 +270,11 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     pub fn acquire(&mut self, number: u32) -> Option<Admission> {
         let (admission, lease) = self.event(number, Circuit::acquire)?;
         let transition = self.tell(number, admission.transition);
-        Some(Admission { decision: admission.decision, lease, transition })
+        Some(Admission {
+            decision: admission.decision,
+            lease,
+            transition,
+        })
     }
 
     /// Says how an admitted call ended.
@@ -261,12 +291,18 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             slot.last_failure = Some(at);
             slot.last_cause = report.cause.as_deref().map(shorten).map(Into::into);
         }
-        Some(Settlement { counted: settlement.counted, lease, transition })
+        Some(Settlement {
+            counted: settlement.counted,
+            lease,
+            transition,
+        })
     }
 
     /// Hands in successes that were kept back under the lease with this ticket.
     pub fn settle_successes(&mut self, number: u32, ticket: Ticket, count: u32) -> Option<Moved> {
-        self.command(number, |circuit, env| circuit.settle_successes(ticket, count, env))
+        self.command(number, |circuit, env| {
+            circuit.settle_successes(ticket, count, env)
+        })
     }
 
     /// The lease as it stands.
@@ -296,7 +332,10 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             let line = mode_line(&self.attached(number)?.key, mode);
             self.host.log(line);
         }
-        Some(Moved { lease, transition: None })
+        Some(Moved {
+            lease,
+            transition: None,
+        })
     }
 
     /// One cool-down cycle over every circuit that counts cycles. Returns those that counted.
@@ -306,7 +345,9 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             .into_iter()
             .filter_map(|number| {
                 let (cooled, lease) = self.event(number, Circuit::cool_down)?;
-                let Cooled::Counted(transition) = cooled else { return None };
+                let Cooled::Counted(transition) = cooled else {
+                    return None;
+                };
                 let transition = self.tell(number, transition);
                 Some((number, Moved { lease, transition }))
             })
@@ -374,7 +415,12 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         }
         let (text, parsed) = self.read_settings(settings)?;
         let now = self.host.monotonic();
-        let mut env = Env { now, key: &snapshot.key, seed: self.setup.seed, numbers: &mut self.numbers };
+        let mut env = Env {
+            now,
+            key: &snapshot.key,
+            seed: self.setup.seed,
+            numbers: &mut self.numbers,
+        };
         let circuit = match Circuit::restore(&snapshot.saved, age, parsed, &mut env) {
             Ok(circuit) => circuit,
             Err(error) => {
@@ -392,14 +438,26 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             last_cause: snapshot.last_cause.as_deref().map(shorten).map(Into::into),
         };
         if let Some(&number) = self.by_key.get(snapshot.key.as_str()) {
-            let old = self.slots.get_mut(number as usize).and_then(|place| place.replace(slot));
-            if let Some(Slot { settings, circuit, .. }) = old {
+            let old = self
+                .slots
+                .get_mut(number as usize)
+                .and_then(|place| place.replace(slot));
+            if let Some(Slot {
+                settings, circuit, ..
+            }) = old
+            {
                 drop(circuit);
                 self.forget_text(&settings);
             }
-            return Ok(Attachment { circuit: number, lease });
+            return Ok(Attachment {
+                circuit: number,
+                lease,
+            });
         }
-        Ok(Attachment { circuit: self.insert(slot)?, lease })
+        Ok(Attachment {
+            circuit: self.insert(slot)?,
+            lease,
+        })
     }
 
     fn attached(&self, number: u32) -> Option<&Slot<P>> {
@@ -410,7 +468,9 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         let number = match self.free.pop() {
             Some(number) => number,
             None if self.slots.len() >= MAX_CIRCUITS as usize => {
-                let Slot { settings, circuit, .. } = slot;
+                let Slot {
+                    settings, circuit, ..
+                } = slot;
                 drop(circuit);
                 self.forget_text(&settings);
                 return Err(AttachError::Full(MAX_CIRCUITS));
@@ -434,7 +494,12 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     ) -> Option<(R, Lease)> {
         let now = self.host.monotonic();
         let slot = self.slots.get_mut(number as usize)?.as_mut()?;
-        let mut env = Env { now, key: &slot.key, seed: self.setup.seed, numbers: &mut self.numbers };
+        let mut env = Env {
+            now,
+            key: &slot.key,
+            seed: self.setup.seed,
+            numbers: &mut self.numbers,
+        };
         let answer = event(&mut slot.circuit, &mut env);
         Some((answer, slot.circuit.lease(now)))
     }
@@ -458,19 +523,31 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             slot.since = at;
         }
         let namespace = self.setup.namespace.as_deref().unwrap_or(P::TELEMETRY.namespace);
-        self.host.export_span(span(&slot.key, &transition, at, self.setup.instrumentation, namespace));
+        self.host.export_span(span(
+            &slot.key,
+            &transition,
+            at,
+            self.setup.instrumentation,
+            namespace,
+        ));
         self.host.log(line(&slot.key, &transition));
         Some(Stamped { transition, at })
     }
 
     fn read_settings(&mut self, text: &str) -> Result<(Arc<str>, Arc<P::Settings>), AttachError> {
-        if let Some((text, settings)) = self.settings.get_key_value(text) {
-            return Ok((text.clone(), settings.clone()));
+        let place = self.place_of(text);
+        if let Some(known) = place.ok().and_then(|place| self.settings.get(place)) {
+            return Ok(known.clone());
         }
-        let settings = Arc::new(P::parse(text)?);
-        let text: Arc<str> = text.into();
-        self.settings.insert(text.clone(), settings.clone());
-        Ok((text, settings))
+        let read = (Arc::from(text), Arc::new(P::parse(text)?));
+        self.settings
+            .insert(place.unwrap_or_else(|place| place), read.clone());
+        Ok(read)
+    }
+
+    fn place_of(&self, text: &str) -> Result<usize, usize> {
+        self.settings
+            .binary_search_by(|(known, _)| known.as_ref().cmp(text))
     }
 
     fn forget_settings(&mut self, text: Arc<str>, parsed: Arc<P::Settings>) {
@@ -480,22 +557,31 @@ impl<P: Policy, H: Host> Circuits<P, H> {
 
     /// Forgets a settings text that no circuit has any more: it is held by the caller and the map alone.
     fn forget_text(&mut self, text: &Arc<str>) {
-        if Arc::strong_count(text) <= 2 {
-            self.settings.remove(text);
+        if Arc::strong_count(text) <= 2
+            && let Ok(place) = self.place_of(text)
+        {
+            self.settings.remove(place);
         }
     }
 }
 
 fn check_key(key: &str) -> Result<(), AttachError> {
     if key.is_empty() {
-        return Err(AttachError::Key("the key is empty; name what the circuit guards".to_string()));
+        return Err(AttachError::Key(
+            "the key is empty; name what the circuit guards".to_string(),
+        ));
     }
     if key.len() > MAX_KEY {
-        return Err(AttachError::Key(format!("the key has {} bytes; {MAX_KEY} are the most", key.len())));
+        return Err(AttachError::Key(format!(
+            "the key has {} bytes; {MAX_KEY} are the most",
+            key.len()
+        )));
     }
     Ok(())
 }
 
 fn shorten(cause: &str) -> &str {
-    cause.get(..cause.floor_char_boundary(MAX_CAUSE)).unwrap_or_default()
+    cause
+        .get(..cause.floor_char_boundary(MAX_CAUSE))
+        .unwrap_or_default()
 }

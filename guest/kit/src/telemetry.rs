@@ -67,7 +67,11 @@ pub struct Instrumentation {
 
 impl Default for Instrumentation {
     fn default() -> Self {
-        Self { request_information: true, circuit_breaker: true, other: true }
+        Self {
+            request_information: true,
+            circuit_breaker: true,
+            other: true,
+        }
     }
 }
 
@@ -117,23 +121,32 @@ pub(crate) fn line(key: &str, transition: &Transition) -> Line {
             Level::Debug,
             format!("Circuit breaker re-tripped for topic {key}; cooldown extended to {n} cycle(s)"),
         ),
-        (Operation::Reset, Some(_)) => {
-            (Level::Info, format!("Circuit breaker reset for topic {key}; publish suppression lifted"))
-        }
-        (Operation::Trip, None) => {
-            (Level::Warn, format!("Circuit breaker tripped for topic {key}; rejecting calls for {wait}"))
-        }
-        (Operation::ReTrip, None) => {
-            (Level::Debug, format!("Circuit breaker re-tripped for topic {key}; rejecting calls for {wait}"))
-        }
-        (Operation::HalfOpen, _) => {
-            (Level::Debug, format!("Circuit breaker half-open for topic {key}; probing"))
-        }
-        (Operation::Reset, None) => {
-            (Level::Info, format!("Circuit breaker reset for topic {key}; calls admitted"))
-        }
+        (Operation::Reset, Some(_)) => (
+            Level::Info,
+            format!("Circuit breaker reset for topic {key}; publish suppression lifted"),
+        ),
+        (Operation::Trip, None) => (
+            Level::Warn,
+            format!("Circuit breaker tripped for topic {key}; rejecting calls for {wait}"),
+        ),
+        (Operation::ReTrip, None) => (
+            Level::Debug,
+            format!("Circuit breaker re-tripped for topic {key}; rejecting calls for {wait}"),
+        ),
+        (Operation::HalfOpen, _) => (
+            Level::Debug,
+            format!("Circuit breaker half-open for topic {key}; probing"),
+        ),
+        (Operation::Reset, None) => (
+            Level::Info,
+            format!("Circuit breaker reset for topic {key}; calls admitted"),
+        ),
     };
-    Line { level, message, fields }
+    Line {
+        level,
+        message,
+        fields,
+    }
 }
 
 pub(crate) fn span(
@@ -144,7 +157,11 @@ pub(crate) fn span(
     namespace: &str,
 ) -> Span {
     let operation = operation_name(transition.operation);
-    let Instrumentation { request_information, circuit_breaker, other } = instrumentation;
+    let Instrumentation {
+        request_information,
+        circuit_breaker,
+        other,
+    } = instrumentation;
     let mut attributes = Vec::new();
     if request_information || circuit_breaker || other {
         attributes.push(("instrumentation.domain".to_owned(), text("circuit_breaker")));
@@ -159,7 +176,11 @@ pub(crate) fn span(
             attributes.push(("circuit_breaker.cooldown_count".to_owned(), count));
         }
     }
-    Span { name: format!("{key} {operation}"), at, attributes }
+    Span {
+        name: format!("{key} {operation}"),
+        at,
+        attributes,
+    }
 }
 
 fn text(text: &str) -> FieldValue {

@@ -3,6 +3,8 @@
 wasmtime::component::bindgen!({
     path: "wit",
     world: "breaker",
+    // The linker functions of WASI ask for it.
+    require_store_data_send: true,
     with: {
         "wasi:clocks": wasmtime_wasi::p2::bindings::clocks,
         "wasi:io": wasmtime_wasi::p2::bindings::io,

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admission::{Held, Report};
 use crate::breakers::Inner;
 use crate::call::Classified;
 use crate::circuit::Circuit;
@@ -12,7 +13,6 @@ use crate::classify::errors_are_failures;
 use crate::clock::nanoseconds;
 use crate::permit::{OwnedPermit, Permit};
 use crate::rejection::{CallError, Rejection};
-use crate::shard::{Held, Report};
 use crate::status::{Mode, State, Status, Transition};
 
 /// The circuit of one key. Cheap to clone; while one lives, the circuit is not given up.
@@ -27,7 +27,11 @@ pub struct Breaker {
 
 impl Breaker {
     pub(crate) fn new(breakers: Arc<Inner>, shard: usize, circuit: Arc<Circuit>) -> Self {
-        Self { breakers, shard, circuit }
+        Self {
+            breakers,
+            shard,
+            circuit,
+        }
     }
 
     /// The circuit's key.
@@ -87,7 +91,9 @@ impl Breaker {
         F: Future<Output = Result<T, E>>,
         Fut: Future<Output = Result<T, E2>>,
     {
-        self.classify(errors_are_failures()).call_or_else(call, fallback).await
+        self.classify(errors_are_failures())
+            .call_or_else(call, fallback)
+            .await
     }
 
     /// The same calls under another classification of their results.
@@ -137,22 +143,30 @@ impl Breaker {
 
     /// Opens the circuit, as if the policy had decided so.
     pub fn trip(&self) -> Option<Transition> {
-        self.breakers.shard(self.shard).trip(&self.breakers.env, &self.circuit, None)
+        self.breakers
+            .shard(self.shard)
+            .trip(&self.breakers.env, &self.circuit, None)
     }
 
     /// Opens the circuit for so long. On an open one the later end counts.
     pub fn trip_for(&self, wait: Duration) -> Option<Transition> {
-        self.breakers.shard(self.shard).trip(&self.breakers.env, &self.circuit, Some(nanoseconds(wait)))
+        self.breakers
+            .shard(self.shard)
+            .trip(&self.breakers.env, &self.circuit, Some(nanoseconds(wait)))
     }
 
     /// Closes the circuit and forgets what was recorded. The mode stays.
     pub fn reset(&self) -> Option<Transition> {
-        self.breakers.shard(self.shard).reset(&self.breakers.env, &self.circuit)
+        self.breakers
+            .shard(self.shard)
+            .reset(&self.breakers.env, &self.circuit)
     }
 
     /// Says who decides. Every change starts with fresh counts.
     pub fn set_mode(&self, mode: Mode) {
-        self.breakers.shard(self.shard).set_mode(&self.breakers.env, &self.circuit, mode);
+        self.breakers
+            .shard(self.shard)
+            .set_mode(&self.breakers.env, &self.circuit, mode);
     }
 
     /// The circuit's state. An open circuit whose wait is over stays open until the next call.
@@ -170,15 +184,21 @@ impl Breaker {
     /// Everything there is to see. Changes nothing.
     #[must_use]
     pub fn status(&self) -> Status {
-        self.breakers.shard(self.shard).status(&self.breakers.env, &self.circuit)
+        self.breakers
+            .shard(self.shard)
+            .status(&self.breakers.env, &self.circuit)
     }
 
     pub(crate) fn hold(&self) -> Result<Held, Rejection> {
-        self.breakers.shard(self.shard).acquire(&self.breakers.env, &self.circuit)
+        self.breakers
+            .shard(self.shard)
+            .acquire(&self.breakers.env, &self.circuit)
     }
 
     pub(crate) fn settle(&self, held: &Held, report: Report) {
-        self.breakers.shard(self.shard).settle(&self.breakers.env, &self.circuit, held, report);
+        self.breakers
+            .shard(self.shard)
+            .settle(&self.breakers.env, &self.circuit, held, report);
     }
 
     pub(crate) fn shared_key(&self) -> Arc<str> {
@@ -192,6 +212,9 @@ impl Breaker {
 
 impl fmt::Debug for Breaker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Breaker").field("key", &self.circuit.key).field("state", &self.state()).finish_non_exhaustive()
+        f.debug_struct("Breaker")
+            .field("key", &self.circuit.key)
+            .field("state", &self.state())
+            .finish_non_exhaustive()
     }
 }

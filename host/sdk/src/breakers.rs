@@ -43,7 +43,11 @@ impl Breakers {
     }
 
     pub(crate) fn of(env: Env, shards: Box<[Shard]>) -> Self {
-        Self(Arc::new(Inner { env, shards, hasher: RandomState::new() }))
+        Self(Arc::new(Inner {
+            env,
+            shards,
+            hasher: RandomState::new(),
+        }))
     }
 
     /// The circuit of a key, which is added if there is none yet.
@@ -75,7 +79,10 @@ impl Breakers {
     }
 
     fn find_or_add(&self, key: &str, settings: Option<Settings>) -> Result<Breaker, AttachError> {
-        check_key(key).map_err(|problem| AttachError::Key { key: shown(key), problem })?;
+        check_key(key).map_err(|problem| AttachError::Key {
+            key: shown(key),
+            problem,
+        })?;
         let index = self.0.shard_of(key);
         let shard = self.0.shard(index);
         let found = shard.registry.read().get(key).cloned();
@@ -116,7 +123,11 @@ impl Breakers {
     ///
     /// For policies that count in cycles, such as `outbox`; circuits of others are left alone.
     pub fn cool_down(&self) -> Vec<Moved> {
-        self.0.shards.iter().flat_map(|shard| shard.cool_down(&self.0.env)).collect()
+        self.0
+            .shards
+            .iter()
+            .flat_map(|shard| shard.cool_down(&self.0.env))
+            .collect()
     }
 
     /// The keys of the circuits that are not closed, whatever their mode, in order.
@@ -125,7 +136,9 @@ impl Breakers {
         let mut keys = Vec::new();
         for (index, shard) in self.0.shards.iter().enumerate() {
             let registry = shard.registry.read();
-            let open = registry.iter().filter(|circuit| self.0.state(index, circuit) != State::Closed);
+            let open = registry
+                .iter()
+                .filter(|circuit| self.0.state(index, circuit) != State::Closed);
             keys.extend(open.map(|circuit| circuit.key.to_string()));
         }
         keys.sort_unstable();
@@ -147,7 +160,11 @@ impl Breakers {
     /// How many circuits there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.shards.iter().map(|shard| shard.registry.read().len()).sum()
+        self.0
+            .shards
+            .iter()
+            .map(|shard| shard.registry.read().len())
+            .sum()
     }
 
     /// Whether there is no circuit.
@@ -190,7 +207,10 @@ impl Inner {
         usize::try_from(self.hasher.hash_one(key) % shards).unwrap_or(0)
     }
 
-    #[expect(clippy::indexing_slicing, reason = "indices come from `shard_of` only, and shards never go")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "indices come from `shard_of` only, and shards never go"
+    )]
     pub(crate) fn shard(&self, index: usize) -> &Shard {
         &self.shards[index]
     }
@@ -202,19 +222,28 @@ impl Inner {
 
     /// The lease as it stands, for those that are in no hurry.
     pub(crate) fn view(&self, shard: usize, circuit: &Circuit) -> crate::gate::View {
-        circuit.gate.read().unwrap_or_else(|| self.shard(shard).view(circuit))
+        circuit
+            .gate
+            .read()
+            .unwrap_or_else(|| self.shard(shard).view(circuit))
     }
 
     /// Takes a place for one more circuit, for which another one may have to go: of the same shard where it can be.
     fn make_room(&self, key: &str, index: usize) -> Result<(), AttachError> {
         let shard = self.shard(index);
         if shard.is_tight(&self.env) && !self.evict(shard) {
-            return Err(AttachError::Memory { key: key.into(), limit: self.env.max_memory });
+            return Err(AttachError::Memory {
+                key: key.into(),
+                limit: self.env.max_memory,
+            });
         }
         while !self.env.take_place() {
             let (before, from) = self.shards.split_at(index);
             if !from.iter().chain(before).any(|shard| self.evict(shard)) {
-                return Err(AttachError::Full { key: key.into(), limit: self.env.max_circuits });
+                return Err(AttachError::Full {
+                    key: key.into(),
+                    limit: self.env.max_circuits,
+                });
             }
         }
         Ok(())
@@ -242,5 +271,9 @@ impl fmt::Debug for Breakers {
 fn shown(key: &str) -> String {
     let end = key.floor_char_boundary(60);
     let (start, rest) = key.split_at(end);
-    if rest.is_empty() { start.to_owned() } else { format!("{start}…") }
+    if rest.is_empty() {
+        start.to_owned()
+    } else {
+        format!("{start}…")
+    }
 }

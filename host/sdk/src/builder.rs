@@ -42,9 +42,17 @@ pub struct Instrumentation {
 
 impl Instrumentation {
     /// Everything. The default.
-    pub const ALL: Self = Self { request_information: true, circuit_breaker: true, other: true };
+    pub const ALL: Self = Self {
+        request_information: true,
+        circuit_breaker: true,
+        other: true,
+    };
     /// Spans without attributes.
-    pub const NONE: Self = Self { request_information: false, circuit_breaker: false, other: false };
+    pub const NONE: Self = Self {
+        request_information: false,
+        circuit_breaker: false,
+        other: false,
+    };
 }
 
 impl Default for Instrumentation {
@@ -187,8 +195,20 @@ impl BreakersBuilder {
     pub fn build(self) -> Result<Breakers, BuildError> {
         let shards = self.shards.unwrap_or_else(default_shards);
         in_range("shards", shards, 1, 64, "1 to 64")?;
-        in_range("max_circuits", self.max_circuits, 1, 10_000_000, "1 to 10,000,000")?;
-        in_range("max_memory", self.max_memory, 2 << 20, 4 << 30, "2 MiB to 4 GiB, in bytes")?;
+        in_range(
+            "max_circuits",
+            self.max_circuits,
+            1,
+            10_000_000,
+            "1 to 10,000,000",
+        )?;
+        in_range(
+            "max_memory",
+            self.max_memory,
+            2 << 20,
+            4 << 30,
+            "2 MiB to 4 GiB, in bytes",
+        )?;
         let setup = wit::Setup {
             // A hash with a random key is as random as the key.
             seed: self.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
@@ -210,7 +230,9 @@ impl BreakersBuilder {
             circuits: AtomicUsize::new(0),
         };
         try_settings(&env)?;
-        let shards = (0..shards).map(|_| Shard::start(&env)).collect::<Result<Box<[Shard]>, Fault>>();
+        let shards = (0..shards)
+            .map(|_| Shard::start(&env))
+            .collect::<Result<Box<[Shard]>, Fault>>();
         Ok(Breakers::of(env, shards.map_err(faulty)?))
     }
 }
@@ -227,46 +249,81 @@ impl fmt::Debug for BreakersBuilder {
 /// Tries every settings text on an instance that is thrown away.
 fn try_settings(env: &Env) -> Result<(), BuildError> {
     let mut trial = env.start(&Arc::new(AtomicUsize::new(0))).map_err(faulty)?;
-    let mut check = |for_what: String, key: &str, settings: &Settings| {
-        match trial.attach(key, settings.as_str()).map_err(faulty)? {
-            Ok(attachment) => trial.detach(attachment.circuit).map_err(faulty),
-            Err(wit::AttachError::Settings(error)) => {
-                Err(BuildError::Settings { for_what, field: error.field, problem: error.problem })
-            }
-            Err(wit::AttachError::Key(problem)) => Err(BuildError::Key { key: key.into(), problem }),
-            Err(
-                error @ (wit::AttachError::Conflict
-                | wit::AttachError::Full(_)
-                | wit::AttachError::Snapshot(_)
-                | wit::AttachError::Other(_)),
-            ) => Err(BuildError::Settings { for_what, field: String::new(), problem: format!("{error:?}") }),
-        }
+    let mut check = |for_what: String, key: &str, settings: &Settings| match trial
+        .attach(key, settings.as_str())
+        .map_err(faulty)?
+    {
+        Ok(attachment) => trial.detach(attachment.circuit).map_err(faulty),
+        Err(wit::AttachError::Settings(error)) => Err(BuildError::Settings {
+            for_what,
+            field: error.field,
+            problem: error.problem,
+        }),
+        Err(wit::AttachError::Key(problem)) => Err(BuildError::Key {
+            key: key.into(),
+            problem,
+        }),
+        Err(
+            error @ (wit::AttachError::Conflict
+            | wit::AttachError::Full(_)
+            | wit::AttachError::Snapshot(_)
+            | wit::AttachError::Other(_)),
+        ) => Err(BuildError::Settings {
+            for_what,
+            field: String::new(),
+            problem: format!("{error:?}"),
+        }),
     };
-    let Table { every, keys, prefixes } = &env.settings;
+    let Table {
+        every,
+        keys,
+        prefixes,
+    } = &env.settings;
     check("every key".into(), "trial", every)?;
     // In order, so that of several errors the same one is found each time.
     let mut keys: Vec<_> = keys.iter().collect();
     keys.sort_by_key(|(key, _)| *key);
     for (key, settings) in keys {
-        check_key(key).map_err(|problem| BuildError::Key { key: key.clone(), problem })?;
+        check_key(key).map_err(|problem| BuildError::Key {
+            key: key.clone(),
+            problem,
+        })?;
         check(format!("key {key:?}"), key, settings)?;
     }
     for (prefix, settings) in prefixes {
         if prefix.len() > MAX_KEY {
-            let problem = format!("a prefix of keys has at most {MAX_KEY} bytes, this one has {}", prefix.len());
-            return Err(BuildError::Key { key: prefix.clone(), problem });
+            let problem = format!(
+                "a prefix of keys has at most {MAX_KEY} bytes, this one has {}",
+                prefix.len()
+            );
+            return Err(BuildError::Key {
+                key: prefix.clone(),
+                problem,
+            });
         }
         check(format!("prefix {prefix:?}"), "trial", settings)?;
     }
     Ok(())
 }
 
-fn in_range(what: &'static str, got: usize, least: usize, most: usize, range: &'static str) -> Result<(), BuildError> {
-    if (least..=most).contains(&got) { Ok(()) } else { Err(BuildError::OutOfRange { what, got, range }) }
+fn in_range(
+    what: &'static str,
+    got: usize,
+    least: usize,
+    most: usize,
+    range: &'static str,
+) -> Result<(), BuildError> {
+    if (least..=most).contains(&got) {
+        Ok(())
+    } else {
+        Err(BuildError::OutOfRange { what, got, range })
+    }
 }
 
 fn faulty(fault: Fault) -> BuildError {
-    BuildError::Faulty { problem: fault.text() }
+    BuildError::Faulty {
+        problem: fault.text(),
+    }
 }
 
 fn default_shards() -> usize {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -89,7 +90,9 @@ impl<'a, C> Classified<'a, C> {
 
 impl<C> fmt::Debug for Classified<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Classified").field("breaker", &self.breaker).finish_non_exhaustive()
+        f.debug_struct("Classified")
+            .field("breaker", &self.breaker)
+            .finish_non_exhaustive()
     }
 }
 
@@ -111,13 +114,20 @@ pin_project! {
 
 impl<F, C, B: AsRef<Breaker>> Guarded<F, C, B> {
     pub(crate) fn new(guard: Guard<B>, classify: C, call: F) -> Self {
-        Self { call: Some(call), timer: None, timed: false, guard: Some(guard), classify }
+        Self {
+            call: Some(call),
+            timer: None,
+            timed: false,
+            guard: Some(guard),
+            classify,
+        }
     }
 }
 
-impl<T, E, F, C, B> Future for Guarded<F, &C, B>
+impl<T, E, F, C, R, B> Future for Guarded<F, R, B>
 where
     F: Future<Output = Result<T, E>>,
+    R: Deref<Target = C>,
     C: Classify<T, E>,
     B: AsRef<Breaker>,
 {
@@ -125,7 +135,9 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let Some(call) = this.call.as_mut().as_pin_mut() else { return Poll::Pending };
+        let Some(call) = this.call.as_mut().as_pin_mut() else {
+            return Poll::Pending;
+        };
         match catch_unwind(AssertUnwindSafe(|| call.poll(cx))) {
             Ok(Poll::Ready(result)) => {
                 if let Some(guard) = this.guard.take() {
@@ -145,9 +157,13 @@ where
             *this.timed = true;
             this.timer.set(this.guard.as_ref().and_then(timer));
         }
-        let Some(timer) = this.timer.as_mut().as_pin_mut() else { return Poll::Pending };
+        let Some(timer) = this.timer.as_mut().as_pin_mut() else {
+            return Poll::Pending;
+        };
         ready!(timer.poll(cx));
-        let Some(guard) = this.guard.take() else { return Poll::Pending };
+        let Some(guard) = this.guard.take() else {
+            return Poll::Pending;
+        };
         let (key, after) = (guard.on().shared_key(), guard.call_timeout().unwrap_or_default());
         guard.time_out();
         this.call.set(None);
@@ -158,5 +174,7 @@ where
 /// The timer of a call that is limited, where there is a runtime that can keep one.
 fn timer<B: AsRef<Breaker>>(guard: &Guard<B>) -> Option<Sleep> {
     let left = guard.time_left()?;
-    tokio::runtime::Handle::try_current().ok().map(|_| tokio::time::sleep(left))
+    tokio::runtime::Handle::try_current()
+        .ok()
+        .map(|_| tokio::time::sleep(left))
 }

@@ -48,12 +48,18 @@ impl Circuit {
 
     /// Whether it may be forgotten as far as its state goes, and whether that would lose what was recorded.
     pub(crate) fn fate(&self) -> Fate {
-        let Some(view) = self.gate.read() else { return Fate::Stays };
+        let Some(view) = self.gate.read() else {
+            return Fate::Stays;
+        };
         if view.lease.state != State::Closed || view.lease.mode != Mode::Automatic {
             return Fate::Stays;
         }
         let untouched = !self.recorded.load(Ordering::Relaxed) && self.gate.kept() == 0;
-        if untouched || view.lease.successes == Successes::Never { Fate::Clean } else { Fate::Recorded }
+        if untouched || view.lease.successes == Successes::Never {
+            Fate::Clean
+        } else {
+            Fate::Recorded
+        }
     }
 }
 
@@ -81,7 +87,13 @@ pub(crate) struct Slot {
 
 impl Slot {
     pub(crate) fn new(circuit: Arc<Circuit>) -> Self {
-        Self { circuit, number: None, saved: None, strikes: Strikes::default(), fallen: false }
+        Self {
+            circuit,
+            number: None,
+            saved: None,
+            strikes: Strikes::default(),
+            fallen: false,
+        }
     }
 }
 
@@ -99,7 +111,11 @@ impl Strikes {
     /// Adds one, and says whether there are now as many as `limit` within a minute.
     pub(crate) fn add(&mut self, now: u64, limit: usize) -> bool {
         self.0.push_back(now);
-        while self.0.front().is_some_and(|first| now.saturating_sub(*first) >= MINUTE) {
+        while self
+            .0
+            .front()
+            .is_some_and(|first| now.saturating_sub(*first) >= MINUTE)
+        {
             self.0.pop_front();
         }
         self.0.len() >= limit
@@ -147,7 +163,10 @@ impl Slots {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut Slot)> {
-        self.all.iter_mut().enumerate().filter_map(|(index, slot)| Some((index, slot.as_mut()?)))
+        self.all
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(index, slot)| Some((index, slot.as_mut()?)))
     }
 }
 
@@ -167,7 +186,14 @@ mod tests {
     #[test]
     fn a_place_given_back_is_given_out_again() {
         let mut slots = Slots::default();
-        let slot = |index| Slot::new(Arc::new(Circuit::new(&"k".into(), &Settings::default(), index, 1)));
+        let slot = |index| {
+            Slot::new(Arc::new(Circuit::new(
+                &"k".into(),
+                &Settings::default(),
+                index,
+                1,
+            )))
+        };
         let (first, second) = (slots.insert(slot), slots.insert(slot));
         assert!(slots.remove(first).is_some());
         assert!(slots.remove(first).is_none());

@@ -125,24 +125,42 @@ mod tests {
 
     #[test]
     fn by_default_an_error_is_a_failure() {
-        assert_eq!([errors_are_failures().classify(&GOOD), errors_are_failures().classify(&BAD)], [Verdict::Success, failure()]);
+        assert_eq!(
+            [
+                errors_are_failures().classify(&GOOD),
+                errors_are_failures().classify(&BAD)
+            ],
+            [Verdict::Success, failure()]
+        );
     }
 
     #[test]
     fn by_error_looks_at_errors_only() {
         let ignore = by_error(|_: &&str| Verdict::Ignored);
-        assert_eq!([ignore.classify(&GOOD), ignore.classify(&BAD)], [Verdict::Success, Verdict::Ignored]);
+        assert_eq!(
+            [ignore.classify(&GOOD), ignore.classify(&BAD)],
+            [Verdict::Success, Verdict::Ignored]
+        );
     }
 
     #[test]
     fn by_value_looks_at_values_and_takes_errors_for_failures() {
         let ignore = by_value(|_: &u8| Verdict::Ignored);
-        assert_eq!([ignore.classify(&GOOD), ignore.classify(&BAD)], [Verdict::Ignored, failure()]);
+        assert_eq!(
+            [ignore.classify(&GOOD), ignore.classify(&BAD)],
+            [Verdict::Ignored, failure()]
+        );
     }
 
     #[test]
     fn any_function_of_the_result_classifies() {
-        let opposite = |result: &Result<u8, &str>| if result.is_ok() { failure() } else { Verdict::Success };
+        let opposite = |result: &Result<u8, &str>| {
+            if result.is_ok() {
+                failure()
+            } else {
+                Verdict::Success
+            }
+        };
         assert_eq!(opposite.classify(&GOOD), failure());
     }
 }

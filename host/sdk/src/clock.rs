@@ -1,9 +1,9 @@
 //! The two clocks that a breaker reads, and one that tests turn by hand.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Where a breaker reads the time.
@@ -35,14 +35,20 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the module that reads the clock"
+    )]
     fn monotonic(&self) -> u64 {
         static START: OnceLock<Instant> = OnceLock::new();
         let start = *START.get_or_init(Instant::now);
         nanoseconds(start.elapsed())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the module that reads the clock"
+    )]
     fn wall(&self) -> SystemTime {
         SystemTime::now()
     }
@@ -85,7 +91,9 @@ impl ManualClock {
         let by = nanoseconds(by);
         for hand in [&self.0.monotonic, &self.0.wall] {
             // The closure never gives up, so neither does the update.
-            let _ = hand.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(by)));
+            let _ = hand.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| {
+                Some(now.saturating_add(by))
+            });
         }
     }
 
@@ -108,7 +116,10 @@ impl Default for ManualClock {
 
 impl fmt::Debug for ManualClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ManualClock").field("monotonic", &self.monotonic()).field("wall", &self.wall()).finish()
+        f.debug_struct("ManualClock")
+            .field("monotonic", &self.monotonic())
+            .field("wall", &self.wall())
+            .finish()
     }
 }
 
@@ -149,7 +160,10 @@ mod tests {
         assert_eq!(clock.monotonic(), 0);
         clock.clone().advance(Duration::from_secs(2));
         assert_eq!(clock.monotonic(), 2_000_000_000);
-        assert_eq!(clock.wall(), system_time(nanoseconds(NEW_YEAR_2030) + 2_000_000_000));
+        assert_eq!(
+            clock.wall(),
+            system_time(nanoseconds(NEW_YEAR_2030) + 2_000_000_000)
+        );
     }
 
     #[test]

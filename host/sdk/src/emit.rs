@@ -13,7 +13,11 @@ use crate::telemetry::{Entry, Line, Span, Told, What};
 
 /// Gives out one entry, in the context that its crossing was made in.
 pub(crate) fn emit(env: &Env, entry: Entry) {
-    let Entry { what, context, caller } = entry;
+    let Entry {
+        what,
+        context,
+        caller,
+    } = entry;
     match what {
         What::Told(Told::Span(span)) => export(env, span, &context),
         What::Told(Told::Log(line)) => {
@@ -43,7 +47,10 @@ pub(crate) fn emit(env: &Env, entry: Entry) {
 
 fn export(env: &Env, span: Span, parent: &opentelemetry::Context) {
     let tracer = global::tracer_with_scope(env.scope.clone());
-    let attributes = span.attributes.into_iter().map(|(name, value)| KeyValue::new(name, to_otel(value)));
+    let attributes = span
+        .attributes
+        .into_iter()
+        .map(|(name, value)| KeyValue::new(name, to_otel(value)));
     let builder = SpanBuilder::from_name(span.name)
         .with_kind(SpanKind::Internal)
         .with_start_time(system_time(span.start))
@@ -65,7 +72,12 @@ fn to_otel(value: FieldValue) -> Value {
 /// Writes one event. Its message is the component's; the fields that policies commonly have keep their names, since
 /// `tracing` knows field names at compile time only, and the rest come as one text.
 fn write(line: &Line) {
-    let text = |name: &str| line.fields.iter().find(|field| field.0 == name).map(|field| field.1.to_string());
+    let text = |name: &str| {
+        line.fields
+            .iter()
+            .find(|field| field.0 == name)
+            .map(|field| field.1.to_string())
+    };
     let topic = text("topic");
     let wait = text("wait");
     let mode = text("mode");

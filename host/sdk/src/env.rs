@@ -47,7 +47,9 @@ impl Env {
     /// Takes the place of one more circuit, if there is one.
     pub(crate) fn take_place(&self) -> bool {
         let more = |places: usize| (places < self.max_circuits).then_some(places + 1);
-        self.circuits.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        self.circuits
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .is_ok()
     }
 
     pub(crate) fn give_place_back(&self) {
@@ -57,10 +59,16 @@ impl Env {
 
 /// The scope that spans of this policy have.
 pub(crate) fn scope(policy: &Policy) -> InstrumentationScope {
-    let named = policy.description().extra.iter().find_map(|(name, value)| match value {
-        FieldValue::Text(text) if name == "instrumentation_scope" => Some(text.clone()),
-        FieldValue::Text(_) | FieldValue::Integer(_) | FieldValue::Number(_) | FieldValue::Boolean(_) => None,
-    });
+    let named = policy
+        .description()
+        .extra
+        .iter()
+        .find_map(|(name, value)| match value {
+            FieldValue::Text(text) if name == "instrumentation_scope" => Some(text.clone()),
+            FieldValue::Text(_) | FieldValue::Integer(_) | FieldValue::Number(_) | FieldValue::Boolean(_) => {
+                None
+            }
+        });
     InstrumentationScope::builder(named.unwrap_or_else(|| "tripwit".into()))
         .with_version(env!("CARGO_PKG_VERSION"))
         .build()

@@ -23,7 +23,9 @@ pub enum PolicyError {
         limit: u64,
     },
     /// The bytes are something else than a component.
-    #[error("the policy is {found}, not a WebAssembly component; build it with `cargo components` or componentise it with `wasm-tools component new`")]
+    #[error(
+        "the policy is {found}, not a WebAssembly component; build it with `cargo components` or componentise it with `wasm-tools component new`"
+    )]
     NotAComponent {
         /// What they are.
         found: String,
@@ -65,7 +67,7 @@ pub enum PolicyError {
 }
 
 /// What the WebAssembly runtime says about a component that it does not take.
-pub type Source = Box<dyn std::error::Error + Send + Sync>;
+type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why no set of circuits could be made.
 #[derive(Debug, thiserror::Error)]
@@ -136,7 +138,9 @@ pub enum AttachError {
         key: String,
     },
     /// As many circuits as may be are in use, open or half-open.
-    #[error("no circuit for key {key:?}: all {limit} are in use or not closed; raise `max_circuits` or use fewer keys")]
+    #[error(
+        "no circuit for key {key:?}: all {limit} are in use or not closed; raise `max_circuits` or use fewer keys"
+    )]
     Full {
         /// The key.
         key: String,
@@ -144,7 +148,9 @@ pub enum AttachError {
         limit: usize,
     },
     /// The component's memory is nearly used up, and no circuit can make room.
-    #[error("no circuit for key {key:?}: the policy's memory of {limit} bytes is nearly used up; raise `max_memory`, add shards or use fewer keys")]
+    #[error(
+        "no circuit for key {key:?}: the policy's memory of {limit} bytes is nearly used up; raise `max_memory`, add shards or use fewer keys"
+    )]
     Memory {
         /// The key.
         key: String,
@@ -162,7 +168,11 @@ pub enum AttachError {
 }
 
 fn at_field(field: &str, problem: &str) -> String {
-    if field.is_empty() { problem.to_owned() } else { format!("{field}: {problem}") }
+    if field.is_empty() {
+        problem.to_owned()
+    } else {
+        format!("{field}: {problem}")
+    }
 }
 
 /// The longest key, in bytes.
@@ -173,7 +183,9 @@ pub(crate) fn check_key(key: &str) -> Result<(), String> {
     match key.len() {
         0 => Err("a key must not be empty".into()),
         1..=MAX_KEY => Ok(()),
-        length => Err(format!("a key has at most {MAX_KEY} bytes, this one has {length}")),
+        length => Err(format!(
+            "a key has at most {MAX_KEY} bytes, this one has {length}"
+        )),
     }
 }
 
@@ -186,8 +198,15 @@ mod tests {
         assert!(check_key("").is_err());
         assert!(check_key("k").is_ok());
         assert!(check_key(&"k".repeat(512)).is_ok());
-        assert!(check_key(&"k".repeat(513)).unwrap_err().contains("this one has 513"));
-        assert!(check_key(&"é".repeat(257)).is_err(), "bytes count, not characters");
+        assert!(
+            check_key(&"k".repeat(513))
+                .unwrap_err()
+                .contains("this one has 513")
+        );
+        assert!(
+            check_key(&"é".repeat(257)).is_err(),
+            "bytes count, not characters"
+        );
     }
 
     #[test]
@@ -197,6 +216,9 @@ mod tests {
             field: "/open_for".into(),
             problem: "must be 1ms to 24h".into(),
         };
-        assert_eq!(error.to_string(), "settings for key \"sms\": /open_for: must be 1ms to 24h");
+        assert_eq!(
+            error.to_string(),
+            "settings for key \"sms\": /open_for: must be 1ms to 24h"
+        );
     }
 }

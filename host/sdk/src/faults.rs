@@ -27,7 +27,9 @@ impl Machine {
         let running = self.is_running(cx);
         let incarnation = self.incarnation;
         let shard_fallen = self.fallen;
-        let Some(slot) = self.slots.get_mut(circuit.slot) else { return false };
+        let Some(slot) = self.slots.get_mut(circuit.slot) else {
+            return false;
+        };
         if running && !slot.fallen {
             return true;
         }
@@ -105,14 +107,19 @@ impl Machine {
             }
         }
         for (index, circuit, copy) in saved {
-            let Some(instance) = self.instance.as_mut() else { return Ok(()) };
+            let Some(instance) = self.instance.as_mut() else {
+                return Ok(());
+            };
             instance.set_now(cx.now);
             let age = cx.now.saturating_sub(copy.at);
             instance
                 .restore(&copy.snapshot, circuit.settings.as_str(), age)
                 .and_then(|restored| match restored {
                     Ok(attachment) => self.take(cx, &circuit, &attachment, "restore"),
-                    Err(error) => Err(Fault::new("restore", format!("refused its own snapshot: {error:?}"))),
+                    Err(error) => Err(Fault::new(
+                        "restore",
+                        format!("refused its own snapshot: {error:?}"),
+                    )),
                 })
                 .map_err(|fault| (index, fault))?;
         }
@@ -127,7 +134,11 @@ impl Machine {
     /// for any more.
     pub(crate) fn end_cycle_waits(&mut self, cx: &Cx<'_>) {
         let (incarnation, shard_fallen) = (self.incarnation, self.fallen);
-        for (_, slot) in self.slots.iter_mut().filter(|(_, slot)| shard_fallen || slot.fallen) {
+        for (_, slot) in self
+            .slots
+            .iter_mut()
+            .filter(|(_, slot)| shard_fallen || slot.fallen)
+        {
             let lease = slot.circuit.gate.read_locked().lease;
             if lease.standing == Standing::Reject(RejectionReason::Open) && lease.until.is_none() {
                 publish(slot, &on_fault(cx.env, &lease), incarnation, true);
@@ -138,11 +149,18 @@ impl Machine {
     /// What an operator may still do to a circuit that is not asked for any more. Says whether it is one.
     pub(crate) fn set_mode_of_fallen(&mut self, cx: &Cx<'_>, circuit: &Circuit, mode: Mode) -> bool {
         let (incarnation, shard_fallen) = (self.incarnation, self.fallen);
-        let Some(slot) = self.slots.get_mut(circuit.slot).filter(|slot| shard_fallen || slot.fallen) else {
+        let Some(slot) = self
+            .slots
+            .get_mut(circuit.slot)
+            .filter(|slot| shard_fallen || slot.fallen)
+        else {
             return false;
         };
         let before = circuit.gate.read_locked().lease;
-        let mut lease = Lease { mode, ..on_fault(cx.env, &before) };
+        let mut lease = Lease {
+            mode,
+            ..on_fault(cx.env, &before)
+        };
         match mode {
             Mode::ForcedOpen => lease.standing = Standing::Reject(RejectionReason::ForcedOpen),
             Mode::Disabled => lease.standing = Standing::Pass,
@@ -164,7 +182,13 @@ fn stand_in(cx: &Cx<'_>, slot: &mut Slot, incarnation: u64, shard_fallen: bool) 
     } else if fallen {
         publish(slot, &on_fault(cx.env, &lease), incarnation, true);
     } else {
-        let unknown = Lease { generation: 0, standing: Standing::Ask, until: None, successes: Successes::Each, ..lease };
+        let unknown = Lease {
+            generation: 0,
+            standing: Standing::Ask,
+            until: None,
+            successes: Successes::Each,
+            ..lease
+        };
         publish(slot, &unknown, incarnation, false);
     }
 }
@@ -172,7 +196,11 @@ fn stand_in(cx: &Cx<'_>, slot: &mut Slot, incarnation: u64, shard_fallen: bool) 
 /// Lets whoever comes next attach a closed circuit again.
 fn forget(slot: &Slot, incarnation: u64) {
     let View { lease, .. } = slot.circuit.gate.read_locked();
-    let unknown = Lease { call_timeout: lease.call_timeout, slow_after: lease.slow_after, ..Lease::UNKNOWN };
+    let unknown = Lease {
+        call_timeout: lease.call_timeout,
+        slow_after: lease.slow_after,
+        ..Lease::UNKNOWN
+    };
     publish(slot, &unknown, incarnation, false);
     slot.circuit.recorded.store(false, Ordering::Relaxed);
 }

@@ -69,7 +69,10 @@ pub(crate) enum Outcome {
 pub(crate) enum Answer {
     Admit(Admission),
     Pass,
-    Reject { reason: RejectionReason, retry_after: Option<u64> },
+    Reject {
+        reason: RejectionReason,
+        retry_after: Option<u64>,
+    },
     /// It does not say: the component must be asked.
     Ask,
 }
@@ -115,7 +118,10 @@ impl View {
                 incarnation: self.incarnation,
             }),
             Standing::Pass => Answer::Pass,
-            Standing::Reject(reason) => Answer::Reject { reason, retry_after: left },
+            Standing::Reject(reason) => Answer::Reject {
+                reason,
+                retry_after: left,
+            },
             Standing::Ask => Answer::Ask,
         }
     }
@@ -239,8 +245,12 @@ impl Gate {
         words.incarnation.store(incarnation, Ordering::Relaxed);
         words.until.store(lease.until.unwrap_or(NONE), Ordering::Relaxed);
         words.before.store(before, Ordering::Relaxed);
-        words.slow_after.store(lease.slow_after.unwrap_or(NONE), Ordering::Relaxed);
-        words.call_timeout.store(lease.call_timeout.unwrap_or(NONE), Ordering::Relaxed);
+        words
+            .slow_after
+            .store(lease.slow_after.unwrap_or(NONE), Ordering::Relaxed);
+        words
+            .call_timeout
+            .store(lease.call_timeout.unwrap_or(NONE), Ordering::Relaxed);
         words.sequence.store(sequence.wrapping_add(2), Ordering::Release);
     }
 
@@ -258,7 +268,11 @@ impl Gate {
             if seen & COUNT_MASK >= allowed {
                 return Keeping::Closed;
             }
-            match self.kept.0.compare_exchange_weak(seen, seen + 1, Ordering::AcqRel, Ordering::Relaxed) {
+            match self
+                .kept
+                .0
+                .compare_exchange_weak(seen, seen + 1, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => return Keeping::Kept,
                 Err(now) => seen = now,
             }
@@ -278,12 +292,18 @@ impl Gate {
     /// Opens the counter, empty, for the lease that stands.
     pub(crate) fn open_locked(&self) {
         let epoch = self.words.sequence.load(Ordering::Relaxed) / 2;
-        self.kept.0.store((epoch & EPOCH_MASK) << COUNT_BITS, Ordering::Release);
+        self.kept
+            .0
+            .store((epoch & EPOCH_MASK) << COUNT_BITS, Ordering::Release);
     }
 }
 
 fn count(kept: u64) -> u32 {
-    if kept == CLOSED { 0 } else { u32::try_from(kept & COUNT_MASK).unwrap_or(0) }
+    if kept == CLOSED {
+        0
+    } else {
+        u32::try_from(kept & COUNT_MASK).unwrap_or(0)
+    }
 }
 
 /// What stands for 'none' among instants and durations: the end of time, which is the same to a lease.
@@ -314,9 +334,7 @@ impl Packed {
         };
         let (successes, allowed, before) = match lease.successes {
             Successes::Each => (0, 0, NONE),
-            Successes::UpTo { count, before } => {
-                (1, u64::from(count).min(MAX_COUNT), before.unwrap_or(NONE))
-            }
+            Successes::UpTo { count, before } => (1, u64::from(count).min(MAX_COUNT), before.unwrap_or(NONE)),
             Successes::Never => (2, 0, NONE),
         };
         let word = standing
@@ -368,7 +386,10 @@ impl Packed {
     fn successes(self, before: Option<u64>) -> Successes {
         match self.0 >> 9 & 3 {
             0 => Successes::Each,
-            1 => Successes::UpTo { count: u32::try_from(self.0 >> 12 & COUNT_MASK).unwrap_or(0), before },
+            1 => Successes::UpTo {
+                count: u32::try_from(self.0 >> 12 & COUNT_MASK).unwrap_or(0),
+                before,
+            },
             _ => Successes::Never,
         }
     }
@@ -377,3 +398,6 @@ impl Packed {
         self.0 >> 11 & 1 == 1
     }
 }
+
+#[cfg(test)]
+mod tests;

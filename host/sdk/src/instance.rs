@@ -26,7 +26,10 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(call: &'static str, problem: impl Into<String>) -> Self {
-        Self { call, problem: problem.into() }
+        Self {
+            call,
+            problem: problem.into(),
+        }
     }
 
     /// The fault as one text.
@@ -58,9 +61,15 @@ impl Instance {
         let mut store = Store::new(pre.engine(), host);
         store.limiter(|host| &mut host.limits);
         store.set_epoch_deadline(DEADLINE_TICKS);
-        let policy = pre.instantiate(&mut store).map_err(|error| fault("instantiation", &error))?;
-        let mut instance = Self { store, policy, reading };
-        instance.prepare(start.setup)?;
+        let policy = pre
+            .instantiate(&mut store)
+            .map_err(|error| fault("instantiation", &error))?;
+        let mut instance = Self {
+            store,
+            policy,
+            reading,
+        };
+        instance.prepare(&start.setup)?;
         Ok(instance)
     }
 
@@ -92,7 +101,7 @@ macro_rules! exports {
 
 exports! {
     fn describe() -> wit::Description = call_describe, "describe";
-    fn prepare(setup: wit::Setup) -> () = call_prepare, "prepare";
+    fn prepare(setup: &wit::Setup) -> () = call_prepare, "prepare";
     fn attach(key: &str, settings: &str) -> Result<wit::Attachment, wit::AttachError> = call_attach, "attach";
     fn detach(circuit: u32) -> () = call_detach, "detach";
     fn acquire(circuit: u32) -> wit::Admission = call_acquire, "acquire";
@@ -146,7 +155,10 @@ impl Host {
         Self {
             wasi,
             table: ResourceTable::new(),
-            limits: Limits { within: limits, memory: memory.clone() },
+            limits: Limits {
+                within: limits,
+                memory: memory.clone(),
+            },
             told: Vec::new(),
         }
     }
@@ -162,7 +174,10 @@ impl Host {
 pub(crate) fn link(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     use wasmtime_wasi::p2::bindings::clocks::{monotonic_clock, wall_clock};
     fn clocks(host: &mut Host) -> WasiClocksCtxView<'_> {
-        WasiClocksCtxView { ctx: host.wasi.clocks(), table: &mut host.table }
+        WasiClocksCtxView {
+            ctx: host.wasi.clocks(),
+            table: &mut host.table,
+        }
     }
     monotonic_clock::add_to_linker::<_, WasiClocks>(linker, clocks)?;
     wall_clock::add_to_linker::<_, WasiClocks>(linker, clocks)?;
@@ -214,7 +229,12 @@ struct Limits {
 }
 
 impl ResourceLimiter for Limits {
-    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let granted = self.within.memory_growing(current, desired, maximum)?;
         if granted {
             self.memory.store(desired, Ordering::Relaxed);
@@ -222,7 +242,12 @@ impl ResourceLimiter for Limits {
         Ok(granted)
     }
 
-    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         self.within.table_growing(current, desired, maximum)
     }
 

@@ -61,22 +61,28 @@ impl Lease {
             && until <= now
             && standing != Standing::Ask
         {
-            return Err(format!("a lease that ended at {until} ns, handed out at {now} ns"));
+            return Err(format!(
+                "a lease that ended at {until} ns, handed out at {now} ns"
+            ));
         }
         let successes = match from.successes {
             wit::SuccessReporting::Each => Successes::Each,
             wit::SuccessReporting::UpTo(allowance) if allowance.successes == 0 => {
                 return Err("a lease that lets no success be kept back under `up-to`".into());
             }
-            wit::SuccessReporting::UpTo(allowance) => {
-                Successes::UpTo { count: allowance.successes, before: allowance.before }
-            }
+            wit::SuccessReporting::UpTo(allowance) => Successes::UpTo {
+                count: allowance.successes,
+                before: allowance.before,
+            },
             wit::SuccessReporting::Never => Successes::Never,
         };
         if let Some(before) = before
             && from.generation < before
         {
-            return Err(format!("generation {} after generation {before}", from.generation));
+            return Err(format!(
+                "generation {} after generation {before}",
+                from.generation
+            ));
         }
         Ok(Self {
             mode: from.mode.into(),
@@ -132,19 +138,43 @@ mod tests {
 
     #[test]
     fn a_lease_that_has_run_out_makes_no_sense_unless_it_says_ask() {
-        assert!(Lease::check(&handed_out(), 10, None).unwrap_err().contains("ended at 10 ns"));
-        let asks = wit::Lease { standing: wit::Standing::Ask, ..handed_out() };
+        assert!(
+            Lease::check(&handed_out(), 10, None)
+                .unwrap_err()
+                .contains("ended at 10 ns")
+        );
+        let asks = wit::Lease {
+            standing: wit::Standing::Ask,
+            ..handed_out()
+        };
         assert!(Lease::check(&asks, 10, None).is_ok());
     }
 
     #[test]
     fn a_generation_that_goes_down_makes_no_sense() {
-        assert!(Lease::check(&handed_out(), 0, Some(4)).unwrap_err().contains("generation 3 after"));
+        assert!(
+            Lease::check(&handed_out(), 0, Some(4))
+                .unwrap_err()
+                .contains("generation 3 after")
+        );
     }
 
     #[test]
     fn an_allowance_of_nothing_makes_no_sense() {
-        let nothing = wit::SuccessReporting::UpTo(wit::Allowance { successes: 0, before: None });
-        assert!(Lease::check(&wit::Lease { successes: nothing, ..handed_out() }, 0, None).is_err());
+        let nothing = wit::SuccessReporting::UpTo(wit::Allowance {
+            successes: 0,
+            before: None,
+        });
+        assert!(
+            Lease::check(
+                &wit::Lease {
+                    successes: nothing,
+                    ..handed_out()
+                },
+                0,
+                None
+            )
+            .is_err()
+        );
     }
 }

@@ -58,8 +58,9 @@
 //!
 //! # Features
 //!
-//! - `tower`: a [`tower`] layer.
+//! - `tower`: a [tower](https://docs.rs/tower) layer, in the module `tower`.
 
+mod admission;
 mod bindings;
 mod breaker;
 mod breakers;
@@ -68,6 +69,7 @@ mod call;
 mod circuit;
 pub mod classify;
 mod clock;
+mod cooldown;
 mod emit;
 mod engine;
 mod env;
@@ -88,6 +90,8 @@ mod status;
 mod subscription;
 mod sync;
 mod telemetry;
+#[cfg(feature = "tower")]
+pub mod tower;
 
 pub use breaker::Breaker;
 pub use breakers::Breakers;

@@ -16,7 +16,7 @@ use crate::gate::View;
 use crate::instance::{Fault, Instance};
 use crate::lease::{Lease, Standing};
 use crate::settings::Settings;
-use crate::status::{Event, Moved};
+use crate::status::Event;
 use crate::telemetry::Outlet;
 
 /// What a shard's lock guards.
@@ -52,7 +52,11 @@ pub(crate) struct Answer<R> {
 
 impl Answer<()> {
     pub(crate) fn of(moved: types::Moved) -> Self {
-        Self { lease: Some(moved.lease), transition: moved.transition, value: () }
+        Self {
+            lease: Some(moved.lease),
+            transition: moved.transition,
+            value: (),
+        }
     }
 }
 
@@ -140,7 +144,10 @@ impl Machine {
         }
         match instance.attach(&circuit.key, circuit.settings.as_str())? {
             Ok(attachment) => self.take(cx, circuit, &attachment, "attach"),
-            Err(error) => Err(Fault::new("attach", format!("refused what it had taken before: {error:?}"))),
+            Err(error) => Err(Fault::new(
+                "attach",
+                format!("refused what it had taken before: {error:?}"),
+            )),
         }
     }
 
@@ -154,7 +161,10 @@ impl Machine {
     ) -> Result<u32, Fault> {
         let number = attachment.circuit;
         if self.numbers.contains_key(&number) {
-            return Err(Fault::new(call, format!("handed out circuit number {number}, which is taken")));
+            return Err(Fault::new(
+                call,
+                format!("handed out circuit number {number}, which is taken"),
+            ));
         }
         let lease = checked(call, &attachment.lease, cx.now, None)?;
         let incarnation = self.incarnation;
@@ -175,9 +185,14 @@ impl Machine {
         settings: &Settings,
     ) -> Result<Arc<Circuit>, AttachError> {
         let incarnation = self.incarnation;
-        let index = self.slots.insert(|index| Slot::new(Arc::new(Circuit::new(key, settings, index, incarnation))));
+        let index = self
+            .slots
+            .insert(|index| Slot::new(Arc::new(Circuit::new(key, settings, index, incarnation))));
         let Some(circuit) = self.slots.get(index).map(|slot| slot.circuit.clone()) else {
-            return Err(AttachError::Other { key: key.to_string(), problem: "no slot".into() });
+            return Err(AttachError::Other {
+                key: key.to_string(),
+                problem: "no slot".into(),
+            });
         };
         // A component that fails here is no outage of the caller: the circuit is there, as `on_fault` says.
         if !self.is_up(cx, &circuit) {
@@ -209,101 +224,69 @@ impl Machine {
     }
 
     /// Asks the component whether settings are those that the circuit has.
-    pub(crate) fn confirm(&mut self, cx: &Cx<'_>, circuit: &Circuit, settings: &Settings) -> Result<(), AttachError> {
-        let said = self.cross(cx, circuit, |instance, number| match instance.attach(&circuit.key, settings.as_str())? {
-            Ok(attachment) if attachment.circuit == number => {
-                Ok(Answer { lease: Some(attachment.lease), transition: None, value: Ok(()) })
+    pub(crate) fn confirm(
+        &mut self,
+        cx: &Cx<'_>,
+        circuit: &Circuit,
+        settings: &Settings,
+    ) -> Result<(), AttachError> {
+        let said = self.cross(cx, circuit, |instance, number| {
+            match instance.attach(&circuit.key, settings.as_str())? {
+                Ok(attachment) if attachment.circuit == number => Ok(Answer {
+                    lease: Some(attachment.lease),
+                    transition: None,
+                    value: Ok(()),
+                }),
+                Ok(attachment) => Err(Fault::new(
+                    "attach",
+                    format!(
+                        "found circuit {} under the key of circuit {number}",
+                        attachment.circuit
+                    ),
+                )),
+                Err(error) => Ok(Answer {
+                    lease: None,
+                    transition: None,
+                    value: Err(error),
+                }),
             }
-            Ok(attachment) => Err(Fault::new(
-                "attach",
-                format!("found circuit {} under the key of circuit {number}", attachment.circuit),
-            )),
-            Err(error) => Ok(Answer { lease: None, transition: None, value: Err(error) }),
         });
         match said {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => Err(refusal(&circuit.key, error)),
             None => Err(AttachError::Other {
                 key: circuit.key.to_string(),
-                problem: "the policy component failed when it was asked whether the settings are the same".into(),
+                problem: "the policy component failed when it was asked whether the settings are the same"
+                    .into(),
             }),
         }
     }
 
     /// Forgets a circuit that nobody holds.
     pub(crate) fn detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) {
-        if self.slots.get(circuit.slot).is_some_and(|slot| slot.number.is_some()) {
+        if self
+            .slots
+            .get(circuit.slot)
+            .is_some_and(|slot| slot.number.is_some())
+        {
             // A failure here has been seen to by `cross`; the circuit goes all the same.
             let _ = self.cross(cx, circuit, |instance, number| {
                 instance.detach(number)?;
-                Ok(Answer { lease: None, transition: None, value: () })
+                Ok(Answer {
+                    lease: None,
+                    transition: None,
+                    value: (),
+                })
             });
         }
         if let Some(number) = self.slots.remove(circuit.slot).and_then(|slot| slot.number) {
             self.numbers.remove(&number);
         }
     }
-
-    /// One cool-down cycle over the shard.
-    pub(crate) fn cool_down(&mut self, cx: &Cx<'_>) -> Vec<Moved> {
-        self.end_cycle_waits(cx);
-        if !self.is_running(cx) {
-            return Vec::new();
-        }
-        match self.try_cool_down(cx) {
-            Ok(moved) => moved,
-            Err((slot, fault)) => {
-                self.fail(cx, slot, fault);
-                Vec::new()
-            }
-        }
-    }
-
-    fn try_cool_down(&mut self, cx: &Cx<'_>) -> Result<Vec<Moved>, (Option<usize>, Fault)> {
-        let incarnation = self.incarnation;
-        let Some(instance) = self.instance.as_mut() else { return Ok(Vec::new()) };
-        instance.set_now(cx.now);
-        let mut moves = Vec::new();
-        for (index, slot) in self.slots.iter_mut() {
-            let Some(number) = slot.number else { continue };
-            let view = slot.circuit.gate.read_locked();
-            let flushed = flush(cx, instance, &slot.circuit, number, &view, &mut moves)
-                .map_err(|fault| (Some(index), fault))?;
-            if let Some(lease) = flushed {
-                save(cx, instance, slot, &lease, number).map_err(|fault| (Some(index), fault))?;
-                slot.circuit.gate.publish_locked(&lease, incarnation, false);
-            }
-        }
-        let changed = instance.cool_down().map_err(|fault| (None, fault))?;
-        let mut all = Vec::with_capacity(changed.len());
-        for (number, moved) in changed {
-            let index = self.numbers.get(&number).copied();
-            let Some(slot) = index.and_then(|index| self.slots.get_mut(index)) else {
-                return Err((None, Fault::new("cool-down", format!("moved circuit {number}, which is unknown"))));
-            };
-            let at = |fault| (index, fault);
-            let circuit = slot.circuit.clone();
-            let generation = circuit.gate.read_locked().lease.generation;
-            let lease = checked("cool-down", &moved.lease, cx.now, Some(generation)).map_err(at)?;
-            save(cx, instance, slot, &lease, number).map_err(at)?;
-            circuit.gate.publish_locked(&lease, incarnation, false);
-            let transition = moved.transition.map(|transition| event(&circuit, transition));
-            all.push(Moved {
-                key: circuit.key.clone(),
-                transition: transition.as_ref().map(|event| event.transition.clone()),
-            });
-            moves.extend(transition);
-        }
-        for slot in self.slots.iter().filter(|slot| slot.number.is_some()) {
-            slot.circuit.gate.open_locked();
-        }
-        cx.outlet.push(instance.take_told(), moves);
-        Ok(all)
-    }
 }
 
 /// Closes the counter and hands in what it held. Says which lease stands then, if anything was handed in.
-fn flush(
+pub(crate) fn flush(
     cx: &Cx<'_>,
     instance: &mut Instance,
     circuit: &Circuit,
@@ -312,19 +295,32 @@ fn flush(
     moves: &mut Vec<Event>,
 ) -> Result<Option<Lease>, Fault> {
     let kept = circuit.gate.close_locked();
-    let Standing::Admit(ticket) = view.lease.standing else { return Ok(None) };
+    let Standing::Admit(ticket) = view.lease.standing else {
+        return Ok(None);
+    };
     if kept == 0 {
         return Ok(None);
     }
     circuit.recorded.store(true, Ordering::Relaxed);
     let moved = instance.settle_successes(number, ticket, kept)?;
-    let lease = checked("settle-successes", &moved.lease, cx.now, Some(view.lease.generation))?;
+    let lease = checked(
+        "settle-successes",
+        &moved.lease,
+        cx.now,
+        Some(view.lease.generation),
+    )?;
     moves.extend(moved.transition.map(|transition| event(circuit, transition)));
     Ok(Some(lease))
 }
 
 /// Saves a circuit that must outlive its instance as it is, and forgets an older copy of one that need not.
-fn save(cx: &Cx<'_>, instance: &mut Instance, slot: &mut Slot, lease: &Lease, number: u32) -> Result<(), Fault> {
+pub(crate) fn save(
+    cx: &Cx<'_>,
+    instance: &mut Instance,
+    slot: &mut Slot,
+    lease: &Lease,
+    number: u32,
+) -> Result<(), Fault> {
     slot.saved = if lease.is_worth_saving() {
         let snapshot = instance.save(number)?;
         if *snapshot.key != *slot.circuit.key {
@@ -346,21 +342,27 @@ pub(crate) fn checked(
     Lease::check(lease, now, generation).map_err(|problem| Fault::new(call, problem))
 }
 
-fn event(circuit: &Circuit, transition: types::Transition) -> Event {
-    Event { key: circuit.key.clone(), transition: transition.into() }
+pub(crate) fn event(circuit: &Circuit, transition: types::Transition) -> Event {
+    Event {
+        key: circuit.key.clone(),
+        transition: transition.into(),
+    }
 }
 
 fn refusal(key: &Arc<str>, error: wit::AttachError) -> AttachError {
     let key = key.to_string();
     match error {
         wit::AttachError::Key(problem) => AttachError::Key { key, problem },
-        wit::AttachError::Settings(error) => {
-            AttachError::Settings { key, field: error.field, problem: error.problem }
-        }
+        wit::AttachError::Settings(error) => AttachError::Settings {
+            key,
+            field: error.field,
+            problem: error.problem,
+        },
         wit::AttachError::Conflict => AttachError::Conflict { key },
-        wit::AttachError::Full(limit) => {
-            AttachError::Full { key, limit: usize::try_from(limit).unwrap_or(usize::MAX) }
-        }
+        wit::AttachError::Full(limit) => AttachError::Full {
+            key,
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+        },
         wit::AttachError::Snapshot(problem) | wit::AttachError::Other(problem) => {
             AttachError::Other { key, problem }
         }

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::admission::{Held, Report};
 use crate::breaker::Breaker;
 use crate::classify::{Failure, Verdict};
 use crate::clock::nanoseconds;
 use crate::gate::Outcome;
-use crate::shard::{Held, Report};
 
 /// The permit to make one call. Say how the call ended: each method takes the permit.
 ///
@@ -64,7 +64,9 @@ macro_rules! endings {
 
         impl fmt::Debug for $permit {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_tuple(stringify!($permit)).field(&self.0.on.as_ref().key()).finish()
+                f.debug_tuple(stringify!($permit))
+                    .field(&self.0.on.as_ref().key())
+                    .finish()
             }
         }
     };
@@ -102,7 +104,12 @@ pub(crate) struct Guard<B: AsRef<Breaker>> {
 
 impl<B: AsRef<Breaker>> Guard<B> {
     pub(crate) fn new(on: B, held: Held) -> Self {
-        Self { on, held, ended: false, begun_unwinding: std::thread::panicking() }
+        Self {
+            on,
+            held,
+            ended: false,
+            begun_unwinding: std::thread::panicking(),
+        }
     }
 
     pub(crate) fn on(&self) -> &Breaker {
@@ -116,7 +123,10 @@ impl<B: AsRef<Breaker>> Guard<B> {
     /// How much longer the call may run.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         let limit = self.held.call_timeout?;
-        let ran = self.held.started.map_or(0, |started| self.on().now().saturating_sub(started));
+        let ran = self
+            .held
+            .started
+            .map_or(0, |started| self.on().now().saturating_sub(started));
         Some(Duration::from_nanos(limit.saturating_sub(ran)))
     }
 
@@ -148,16 +158,27 @@ impl<B: AsRef<Breaker>> Drop for Guard<B> {
             return;
         }
         let panicked = std::thread::panicking() && !self.begun_unwinding;
-        self.settle(if panicked { panic_report() } else { report(Outcome::Ignored) });
+        self.settle(if panicked {
+            panic_report()
+        } else {
+            report(Outcome::Ignored)
+        });
     }
 }
 
 fn report(outcome: Outcome) -> Report {
-    Report { outcome, retry_after: None, cause: None }
+    Report {
+        outcome,
+        retry_after: None,
+        cause: None,
+    }
 }
 
 fn panic_report() -> Report {
-    Report { cause: Some(PANICKED.into()), ..report(Outcome::Failure) }
+    Report {
+        cause: Some(PANICKED.into()),
+        ..report(Outcome::Failure)
+    }
 }
 
 /// What is told of a call that panicked.

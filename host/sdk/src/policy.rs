@@ -75,8 +75,10 @@ impl Policy {
     /// When the file cannot be read, or as [`from_bytes`](Self::from_bytes).
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, PolicyError> {
         let path = path.as_ref();
-        let bytes =
-            std::fs::read(path).map_err(|source| PolicyError::Read { path: path.to_owned(), source })?;
+        let bytes = std::fs::read(path).map_err(|source| PolicyError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
         Self::from_bytes(&bytes)
     }
 
@@ -90,11 +92,17 @@ impl Policy {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
         precheck::check(bytes)?;
         let engine = engine().map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
-        let component =
-            Component::new(&engine, bytes).map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
+        let component = Component::new(&engine, bytes)
+            .map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
         let pre = linked(&component).map_err(|error| PolicyError::Link(error.into_boxed_dyn_error()))?;
-        let description = describe(&pre).map_err(|fault| PolicyError::Faulty { problem: fault.text() })?;
-        Ok(Self(Arc::new(Loaded { pre, description, digest: digest(bytes) })))
+        let description = describe(&pre).map_err(|fault| PolicyError::Faulty {
+            problem: fault.text(),
+        })?;
+        Ok(Self(Arc::new(Loaded {
+            pre,
+            description,
+            digest: digest(bytes),
+        })))
     }
 
     /// What the policy says about itself.
@@ -145,7 +153,11 @@ fn describe(pre: &BreakerPre<Host>) -> Result<Description, Fault> {
         pre,
         Start {
             clock: Arc::new(SystemClock),
-            setup: Setup { seed: 0, instrumentation: Instrumentation::ALL.into(), namespace: None },
+            setup: Setup {
+                seed: 0,
+                instrumentation: Instrumentation::ALL.into(),
+                namespace: None,
+            },
             max_memory: DEFAULT_MAX_MEMORY,
             memory: &Arc::new(AtomicUsize::new(0)),
         },

@@ -8,17 +8,25 @@ use crate::error::PolicyError;
 const MAX_BYTES: usize = 32 << 20;
 
 const WANTED: &str = "tripwit:breaker/policy@0.1.x";
-const ALLOWED: &str = "tripwit:breaker/types, log and spans @0.1.x, and wasi:clocks/monotonic-clock and wall-clock @0.2.x";
+const ALLOWED: &str =
+    "tripwit:breaker/types, log and spans @0.1.x, and wasi:clocks/monotonic-clock and wall-clock @0.2.x";
 
 /// Refuses what cannot be a policy of this contract.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), PolicyError> {
     if bytes.len() > MAX_BYTES {
-        return Err(PolicyError::TooLarge { size: bytes.len() as u64, limit: MAX_BYTES as u64 });
+        return Err(PolicyError::TooLarge {
+            size: bytes.len() as u64,
+            limit: MAX_BYTES as u64,
+        });
     }
     if !Parser::is_component(bytes) {
-        return Err(PolicyError::NotAComponent { found: kind(bytes).into() });
+        return Err(PolicyError::NotAComponent {
+            found: kind(bytes).into(),
+        });
     }
-    let surface = read(bytes).map_err(|error| PolicyError::Damaged { problem: error.to_string() })?;
+    let surface = read(bytes).map_err(|error| PolicyError::Damaged {
+        problem: error.to_string(),
+    })?;
     for import in &surface.imports {
         judge_import(import)?;
     }
@@ -44,6 +52,10 @@ struct Surface {
 }
 
 /// The names that the component itself imports and exports, without those of what is nested in it.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "four of some thirty payloads matter here"
+)]
 fn read(bytes: &[u8]) -> Result<Surface, wasmparser::BinaryReaderError> {
     let mut surface = Surface::default();
     let mut depth = 0_u32;
@@ -77,24 +89,37 @@ fn judge_import(import: &str) -> Result<(), PolicyError> {
             if is_of(version, "0.1.") {
                 return Ok(());
             }
-            Err(PolicyError::ContractVersion { found: Some(import.to_owned()), wanted: WANTED })
+            Err(PolicyError::ContractVersion {
+                found: Some(import.to_owned()),
+                wanted: WANTED,
+            })
         }
         "wasi:clocks/monotonic-clock" | "wasi:clocks/wall-clock" if is_of(version, "0.2.") => Ok(()),
-        _ => Err(PolicyError::ForeignImport { import: import.to_owned(), allowed: ALLOWED }),
+        _ => Err(PolicyError::ForeignImport {
+            import: import.to_owned(),
+            allowed: ALLOWED,
+        }),
     }
 }
 
 fn judge_exports(exports: &[String]) -> Result<(), PolicyError> {
-    let found = exports.iter().find(|export| export.starts_with("tripwit:breaker/policy"));
+    let found = exports
+        .iter()
+        .find(|export| export.starts_with("tripwit:breaker/policy"));
     match found.and_then(|export| export.strip_prefix("tripwit:breaker/policy@")) {
         Some(version) if is_of(version, "0.1.") => Ok(()),
-        _ => Err(PolicyError::ContractVersion { found: found.cloned(), wanted: WANTED }),
+        _ => Err(PolicyError::ContractVersion {
+            found: found.cloned(),
+            wanted: WANTED,
+        }),
     }
 }
 
 /// Whether a version is a release of the series. Pre-releases match only exactly, so none is.
 fn is_of(version: &str, series: &str) -> bool {
-    version.strip_prefix(series).is_some_and(|patch| patch.parse::<u32>().is_ok())
+    version
+        .strip_prefix(series)
+        .is_some_and(|patch| patch.parse::<u32>().is_ok())
 }
 
 #[cfg(test)]
@@ -121,12 +146,20 @@ mod tests {
     fn a_component_cut_short_is_damaged() {
         let whole = component(r#"(component (import "wasi:io/poll@0.2.0" (instance)))"#);
         let cut = whole.get(..whole.len() - 3).unwrap();
-        assert!(matches!(check(cut), Err(PolicyError::Damaged { .. })), "{:?}", check(cut));
+        assert!(
+            matches!(check(cut), Err(PolicyError::Damaged { .. })),
+            "{:?}",
+            check(cut)
+        );
     }
 
     #[test]
     fn a_foreign_import_is_named() {
-        for import in ["wasi:cli/environment@0.2.0", "wasi:clocks/monotonic-clock@0.3.0", "tripwit:other/types@0.1.0"] {
+        for import in [
+            "wasi:cli/environment@0.2.0",
+            "wasi:clocks/monotonic-clock@0.3.0",
+            "tripwit:other/types@0.1.0",
+        ] {
             let bytes = component(&format!(r#"(component (import "{import}" (instance)))"#));
             match check(&bytes) {
                 Err(PolicyError::ForeignImport { import: named, .. }) => assert_eq!(named, import),
@@ -153,11 +186,20 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let exports = r#"(component (instance $i) (export "tripwit:breaker/policy@0.2.0" (instance $i)))"#;
-        assert_eq!(version(&component(exports)).as_deref(), Some("tripwit:breaker/policy@0.2.0"));
+        assert_eq!(
+            version(&component(exports)).as_deref(),
+            Some("tripwit:breaker/policy@0.2.0")
+        );
         let imports = r#"(component (import "tripwit:breaker/types@0.2.0" (instance)))"#;
-        assert_eq!(version(&component(imports)).as_deref(), Some("tripwit:breaker/types@0.2.0"));
+        assert_eq!(
+            version(&component(imports)).as_deref(),
+            Some("tripwit:breaker/types@0.2.0")
+        );
         let pre = r#"(component (instance $i) (export "tripwit:breaker/policy@0.1.0-rc.1" (instance $i)))"#;
-        assert_eq!(version(&component(pre)).as_deref(), Some("tripwit:breaker/policy@0.1.0-rc.1"));
+        assert_eq!(
+            version(&component(pre)).as_deref(),
+            Some("tripwit:breaker/policy@0.1.0-rc.1")
+        );
         assert_eq!(version(&component("(component)")), None);
     }
 }

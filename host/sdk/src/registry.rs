@@ -50,7 +50,9 @@ impl Registry {
     /// Moves those of the busy ones that are no longer busy. It looks at some of them only, the longest unseen first.
     fn look_at_busy(&mut self) {
         for _ in 0..self.busy.len().min(LOOK_AT) {
-            let Some(circuit) = self.busy.pop_front() else { return };
+            let Some(circuit) = self.busy.pop_front() else {
+                return;
+            };
             self.queue_of(&circuit).push_back(circuit);
         }
     }

@@ -58,12 +58,22 @@ pub struct Rejection {
 
 impl Rejection {
     pub(crate) fn new(key: &Arc<str>, reason: RejectionReason, retry_after: Option<u64>) -> Self {
-        Self { key: key.clone(), reason, retry_after: retry_after.map(Duration::from_nanos), at_fault: false }
+        Self {
+            key: key.clone(),
+            reason,
+            retry_after: retry_after.map(Duration::from_nanos),
+            at_fault: false,
+        }
     }
 
     /// What `OnFault::Reject` answers.
     pub(crate) fn at_fault(key: &Arc<str>) -> Self {
-        Self { key: key.clone(), reason: RejectionReason::Other, retry_after: None, at_fault: true }
+        Self {
+            key: key.clone(),
+            reason: RejectionReason::Other,
+            retry_after: None,
+            at_fault: true,
+        }
     }
 
     /// The circuit's key.
@@ -102,7 +112,10 @@ impl fmt::Display for Rejection {
                 write!(f, "circuit {key:?} is half-open and all its probes are under way")?;
             }
             RejectionReason::ForcedOpen => {
-                return write!(f, "circuit {key:?} is held open by an operator; set its mode back to automatic");
+                return write!(
+                    f,
+                    "circuit {key:?} is held open by an operator; set its mode back to automatic"
+                );
             }
             RejectionReason::Throttled => write!(f, "circuit {key:?} sheds a share of its calls")?,
             RejectionReason::Other => write!(f, "circuit {key:?} rejects calls")?,
@@ -122,7 +135,9 @@ pub enum CallError<E> {
     #[error(transparent)]
     Rejected(#[from] Rejection),
     /// The call ran longer than the circuit lets it, and was given up.
-    #[error("a call through circuit {key:?} ran longer than {after:?} and was given up; what it started elsewhere may still go on")]
+    #[error(
+        "a call through circuit {key:?} ran longer than {after:?} and was given up; what it started elsewhere may still go on"
+    )]
     TimedOut {
         /// The circuit's key.
         key: Arc<str>,
@@ -166,6 +181,10 @@ mod tests {
         );
         let forced = Rejection::new(&key, RejectionReason::ForcedOpen, None);
         assert!(forced.to_string().ends_with("set its mode back to automatic"));
-        assert!(Rejection::at_fault(&key).to_string().contains("the policy component of circuit \"payments\" failed"));
+        assert!(
+            Rejection::at_fault(&key)
+                .to_string()
+                .contains("the policy component of circuit \"payments\" failed")
+        );
     }
 }

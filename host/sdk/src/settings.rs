@@ -224,8 +224,11 @@ fn duration_text(duration: Duration) -> String {
         (u64::from(nanoseconds / 1_000 % 1_000), "us"),
         (u64::from(nanoseconds % 1_000), "ns"),
     ];
-    let text: String =
-        parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}")).collect();
+    let text: String = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, unit)| format!("{count}{unit}"))
+        .collect();
     if text.is_empty() { "0s".into() } else { text }
 }
 
@@ -271,8 +274,14 @@ mod tests {
     #[test]
     fn only_what_is_set_is_written() {
         assert_eq!(Settings::from(Consecutive::default()).as_str(), "{}");
-        assert_eq!(Settings::from(Consecutive::default().no_call_timeout()).as_str(), r#"{"call_timeout":null}"#);
-        assert_eq!(Settings::from(Outbox::default().cooldown_count(0)).as_str(), r#"{"cooldown_count":0}"#);
+        assert_eq!(
+            Settings::from(Consecutive::default().no_call_timeout()).as_str(),
+            r#"{"call_timeout":null}"#
+        );
+        assert_eq!(
+            Settings::from(Outbox::default().cooldown_count(0)).as_str(),
+            r#"{"cooldown_count":0}"#
+        );
     }
 
     #[test]
@@ -283,6 +292,9 @@ mod tests {
             prefixes: vec![("webhook:".into(), "2".into()), ("web".into(), "3".into())],
         };
         let of = |key: &str| table.of(key).as_str().to_owned();
-        assert_eq!([of("webhook:a"), of("webhook:ab"), of("web"), of("email")], ["1", "2", "3", "0"]);
+        assert_eq!(
+            [of("webhook:a"), of("webhook:ab"), of("web"), of("email")],
+            ["1", "2", "3", "0"]
+        );
     }
 }

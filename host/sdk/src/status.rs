@@ -343,7 +343,9 @@ impl From<wit::Status> for Status {
 
 /// The fields of the contract, as pairs.
 pub(crate) fn fields(from: Vec<wit_types::Field>) -> Vec<(String, FieldValue)> {
-    from.into_iter().map(|field| (field.name, field.value.into())).collect()
+    from.into_iter()
+        .map(|field| (field.name, field.value.into()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -360,6 +362,9 @@ mod tests {
     #[test]
     fn an_unknown_mode_is_named_with_those_that_there_are() {
         let error = "open".parse::<Mode>().unwrap_err();
-        assert_eq!(error.to_string(), "\"open\" is no mode; write automatic, forced-open, disabled or shadow");
+        assert_eq!(
+            error.to_string(),
+            "\"open\" is no mode; write automatic, forced-open, disabled or shadow"
+        );
     }
 }

@@ -26,13 +26,22 @@ impl Subscribers {
         let number = list.next;
         list.next += 1;
         list.all.push((number, callback));
-        Subscription { subscribers: Arc::downgrade(self), number }
+        Subscription {
+            subscribers: Arc::downgrade(self),
+            number,
+        }
     }
 
     /// Tells each of a move. A subscriber that panics keeps nobody else from hearing of it.
     pub(crate) fn tell(&self, event: &Event) {
         // Called without the lock, so that a subscriber may subscribe or leave.
-        let all: Vec<Callback> = self.0.read().all.iter().map(|(_, callback)| callback.clone()).collect();
+        let all: Vec<Callback> = self
+            .0
+            .read()
+            .all
+            .iter()
+            .map(|(_, callback)| callback.clone())
+            .collect();
         for callback in all {
             let _ = catch_unwind(AssertUnwindSafe(|| callback(event)));
         }
@@ -63,6 +72,8 @@ impl Drop for Subscription {
 
 impl fmt::Debug for Subscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscription").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("Subscription")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
     }
 }

@@ -40,7 +40,11 @@ pub(crate) struct Span {
 
 impl Told {
     pub(crate) fn log(level: log::Level, message: String, fields: Vec<types::Field>) -> Self {
-        Self::Log(Line { level, message: clip(message), fields: clip_fields(fields) })
+        Self::Log(Line {
+            level,
+            message: clip(message),
+            fields: clip_fields(fields),
+        })
     }
 
     pub(crate) fn span(span: spans::Span) -> Self {
@@ -63,7 +67,10 @@ pub(crate) struct Entry {
 pub(crate) enum What {
     Told(Told),
     Moved(Event),
-    Fault { key: Option<Arc<str>>, fault: Fault },
+    Fault {
+        key: Option<Arc<str>>,
+        fault: Fault,
+    },
     /// Entries were dropped, for the first time.
     Overflow,
 }
@@ -89,7 +96,11 @@ impl Outlet {
         if told.is_empty() && moves.is_empty() {
             return;
         }
-        self.extend(told.into_iter().map(What::Told).chain(moves.into_iter().map(What::Moved)));
+        self.extend(
+            told.into_iter()
+                .map(What::Told)
+                .chain(moves.into_iter().map(What::Moved)),
+        );
     }
 
     /// Queues a fault of the component.
@@ -100,7 +111,11 @@ impl Outlet {
     fn extend(&self, all: impl Iterator<Item = What>) {
         let context = Context::current();
         let caller = tracing::Span::current();
-        let entry = |what| Entry { what, context: context.clone(), caller: caller.clone() };
+        let entry = |what| Entry {
+            what,
+            context: context.clone(),
+            caller: caller.clone(),
+        };
         let mut queue = self.queue.lock();
         for what in all {
             if queue.entries.len() < CAPACITY {
@@ -126,7 +141,9 @@ impl Outlet {
     pub(crate) fn give_out(&self, env: &Env) {
         while !std::thread::panicking() && !self.queue.lock().entries.is_empty() {
             // Whoever holds this looks at the queue once more after letting go of it, so nothing stays behind.
-            let Some(turn) = self.giving_out.try_lock() else { return };
+            let Some(turn) = self.giving_out.try_lock() else {
+                return;
+            };
             for _ in 0..ONE_TURN {
                 let Some(entry) = self.pop() else { break };
                 // Whatever a subscriber or an exporter does, the breaker goes on.

@@ -6,11 +6,11 @@ use tripwit_core as core_;
 
 use super::bindings::{
     exports::tripwit::breaker::policy as wit,
-    tripwit::breaker::{log, spans},
+    tripwit::breaker::{log, spans, types},
 };
 use crate::{
-    Admission, AttachError, Attachment, FieldValue, Instrumentation, Level, Moved, Settlement, Setup, Snapshot, Span,
-    Stamped, Status,
+    Admission, AttachError, Attachment, FieldValue, Instrumentation, Level, Moved, Settlement, Setup,
+    Snapshot, Span, Stamped, Status,
 };
 
 /// Converts enums of the same cases, both ways.
@@ -31,12 +31,12 @@ macro_rules! same_cases {
 }
 
 same_cases! {
-    core_::State = wit::State { Closed, Open, HalfOpen }
-    core_::Mode = wit::Mode { Automatic, ForcedOpen, Disabled, Shadow }
-    core_::Outcome = wit::Outcome { Success, Failure, Timeout, Ignored }
-    core_::RejectionReason = wit::RejectionReason { Open, ProbeLimit, ForcedOpen, Throttled, Other }
-    core_::Operation = wit::Operation { Trip, ReTrip, HalfOpen, Reset }
-    core_::Cause = wit::Cause { Policy, Operator, CoolDown }
+    core_::State = types::State { Closed, Open, HalfOpen }
+    core_::Mode = types::Mode { Automatic, ForcedOpen, Disabled, Shadow }
+    core_::Outcome = types::Outcome { Success, Failure, Timeout, Ignored }
+    core_::RejectionReason = types::RejectionReason { Open, ProbeLimit, ForcedOpen, Throttled, Other }
+    core_::Operation = types::Operation { Trip, ReTrip, HalfOpen, Reset }
+    core_::Cause = types::Cause { Policy, Operator, CoolDown }
 }
 
 impl From<Level> for log::Level {
@@ -49,7 +49,7 @@ impl From<Level> for log::Level {
     }
 }
 
-impl From<FieldValue> for wit::Value {
+impl From<FieldValue> for types::Value {
     fn from(value: FieldValue) -> Self {
         match value {
             FieldValue::Text(text) => Self::Text(text),
@@ -58,17 +58,31 @@ impl From<FieldValue> for wit::Value {
     }
 }
 
-pub(super) fn text_field(name: &str, text: &str) -> wit::Field {
-    wit::Field { name: name.to_owned(), value: wit::Value::Text(text.to_owned()) }
+pub(super) fn text_field(name: &str, text: &str) -> types::Field {
+    types::Field {
+        name: name.to_owned(),
+        value: types::Value::Text(text.to_owned()),
+    }
 }
 
-pub(super) fn fields(fields: Vec<(impl ToString, FieldValue)>) -> Vec<wit::Field> {
-    fields.into_iter().map(|(name, value)| wit::Field { name: name.to_string(), value: value.into() }).collect()
+pub(super) fn fields(fields: Vec<(impl ToString, FieldValue)>) -> Vec<types::Field> {
+    fields
+        .into_iter()
+        .map(|(name, value)| types::Field {
+            name: name.to_string(),
+            value: value.into(),
+        })
+        .collect()
 }
 
 impl From<Span> for spans::Span {
     fn from(span: Span) -> Self {
-        Self { name: span.name, start: span.at, end: span.at, attributes: fields(span.attributes) }
+        Self {
+            name: span.name,
+            start: span.at,
+            end: span.at,
+            attributes: fields(span.attributes),
+        }
     }
 }
 
@@ -80,12 +94,16 @@ impl From<wit::Setup> for Setup {
             circuit_breaker: has(wit::Instrumentation::CIRCUIT_BREAKER),
             other: has(wit::Instrumentation::OTHER),
         };
-        Self { seed: setup.seed, instrumentation, namespace: setup.namespace }
+        Self {
+            seed: setup.seed,
+            instrumentation,
+            namespace: setup.namespace,
+        }
     }
 }
 
-impl From<wit::Report> for core_::Report {
-    fn from(report: wit::Report) -> Self {
+impl From<types::Report> for core_::Report {
+    fn from(report: types::Report) -> Self {
         Self {
             outcome: report.outcome.into(),
             took: report.took,
@@ -95,25 +113,25 @@ impl From<wit::Report> for core_::Report {
     }
 }
 
-impl From<core_::Lease> for wit::Lease {
+impl From<core_::Lease> for types::Lease {
     fn from(lease: core_::Lease) -> Self {
         Self {
             mode: lease.mode.into(),
             generation: lease.generation,
             state: lease.state.into(),
             standing: match lease.standing {
-                core_::Standing::Admit(ticket) => wit::Standing::Admit(ticket),
-                core_::Standing::Pass => wit::Standing::Pass,
-                core_::Standing::Reject(reason) => wit::Standing::Reject(reason.into()),
-                core_::Standing::Ask => wit::Standing::Ask,
+                core_::Standing::Admit(ticket) => types::Standing::Admit(ticket),
+                core_::Standing::Pass => types::Standing::Pass,
+                core_::Standing::Reject(reason) => types::Standing::Reject(reason.into()),
+                core_::Standing::Ask => types::Standing::Ask,
             },
             until: lease.until,
             successes: match lease.successes {
-                core_::Successes::Each => wit::SuccessReporting::Each,
+                core_::Successes::Each => types::SuccessReporting::Each,
                 core_::Successes::UpTo(core_::Allowance { successes, before }) => {
-                    wit::SuccessReporting::UpTo(wit::Allowance { successes, before })
+                    types::SuccessReporting::UpTo(types::Allowance { successes, before })
                 }
-                core_::Successes::Never => wit::SuccessReporting::Never,
+                core_::Successes::Never => types::SuccessReporting::Never,
             },
             slow_after: lease.slow_after,
             call_timeout: lease.call_timeout,
@@ -127,13 +145,16 @@ impl From<core_::Decision> for wit::Decision {
             core_::Decision::Admit(ticket) => Self::Admit(ticket),
             core_::Decision::Pass => Self::Pass,
             core_::Decision::Reject(core_::Rejection { reason, retry_after }) => {
-                Self::Reject(wit::Rejection { reason: reason.into(), retry_after })
+                Self::Reject(types::Rejection {
+                    reason: reason.into(),
+                    retry_after,
+                })
             }
         }
     }
 }
 
-impl From<Stamped> for wit::Transition {
+impl From<Stamped> for types::Transition {
     fn from(Stamped { transition, at }: Stamped) -> Self {
         Self {
             operation: transition.operation.into(),
@@ -149,7 +170,10 @@ impl From<Stamped> for wit::Transition {
 
 impl From<Attachment> for wit::Attachment {
     fn from(attachment: Attachment) -> Self {
-        Self { circuit: attachment.circuit, lease: attachment.lease.into() }
+        Self {
+            circuit: attachment.circuit,
+            lease: attachment.lease.into(),
+        }
     }
 }
 
@@ -173,9 +197,12 @@ impl From<Settlement> for wit::Settlement {
     }
 }
 
-impl From<Moved> for wit::Moved {
+impl From<Moved> for types::Moved {
     fn from(moved: Moved) -> Self {
-        Self { lease: moved.lease.into(), transition: moved.transition.map(Into::into) }
+        Self {
+            lease: moved.lease.into(),
+            transition: moved.transition.map(Into::into),
+        }
     }
 }
 
@@ -183,9 +210,10 @@ impl From<AttachError> for wit::AttachError {
     fn from(error: AttachError) -> Self {
         match error {
             AttachError::Key(problem) => Self::Key(problem),
-            AttachError::Settings(error) => {
-                Self::Settings(wit::SettingsError { field: error.field, problem: error.problem })
-            }
+            AttachError::Settings(error) => Self::Settings(wit::SettingsError {
+                field: error.field,
+                problem: error.problem,
+            }),
             AttachError::Conflict => Self::Conflict,
             AttachError::Full(limit) => Self::Full(limit),
             AttachError::Snapshot(problem) => Self::Snapshot(problem),

@@ -9,8 +9,8 @@ use tripwit_core::Policy;
 use super::{
     Imports,
     bindings::exports::tripwit::breaker::policy::{
-        Admission, AttachError, Attachment, Circuit, Description, Guest, Lease, Mode, Moved, Nanoseconds, Report,
-        Settlement, Setup, Snapshot, Status, Ticket,
+        Admission, AttachError, Attachment, Circuit, Description, Guest, Lease, Mode, Moved, Nanoseconds,
+        Report, Settlement, Setup, Snapshot, Status, Ticket,
     },
     convert::text_field,
 };
@@ -29,7 +29,9 @@ impl<P: Policy> Instance<P> {
 
     fn with<R>(&self, run: impl FnOnce(&mut Circuits<P, Imports>) -> R) -> R {
         // A component is entered once at a time, so the lock is free unless it was left by a trap.
-        let Some(mut circuits) = self.0.try_lock() else { trap() };
+        let Some(mut circuits) = self.0.try_lock() else {
+            trap()
+        };
         run(circuits.get_or_insert_with(|| Circuits::new(Imports)))
     }
 }
@@ -58,7 +60,10 @@ fn of<C: Component, R>(run: impl FnOnce(&mut Circuits<C::Policy, Imports>) -> Op
 }
 
 /// Ends the instance: only a faulty host asks for a circuit that is not attached.
-#[cfg_attr(not(target_arch = "wasm32"), expect(clippy::panic, reason = "there is no trap on the host"))]
+#[cfg_attr(
+    not(target_arch = "wasm32"),
+    expect(clippy::panic, reason = "there is no trap on the host")
+)]
 fn trap() -> ! {
     #[cfg(target_arch = "wasm32")]
     core::arch::wasm32::unreachable();
@@ -91,7 +96,9 @@ impl<C: Component> Guest for Adapter<C> {
     }
 
     fn configure(circuit: Circuit, settings: String) -> Result<Moved, AttachError> {
-        of::<C, _>(|circuits| circuits.configure(circuit, &settings)).map(Into::into).map_err(Into::into)
+        of::<C, _>(|circuits| circuits.configure(circuit, &settings))
+            .map(Into::into)
+            .map_err(Into::into)
     }
 
     fn detach(circuit: Circuit) {
@@ -128,7 +135,10 @@ impl<C: Component> Guest for Adapter<C> {
 
     fn cool_down() -> Vec<(Circuit, Moved)> {
         let moved = C::instance().with(Circuits::cool_down);
-        moved.into_iter().map(|(circuit, moved)| (circuit, moved.into())).collect()
+        moved
+            .into_iter()
+            .map(|(circuit, moved)| (circuit, moved.into()))
+            .collect()
     }
 
     fn inspect(circuit: Circuit) -> Status {

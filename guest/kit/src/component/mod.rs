@@ -1,7 +1,6 @@
 //! The border of the component: what crosses it is converted here, and nothing is decided.
 
-#[expect(unsafe_code, missing_docs, clippy::pedantic, clippy::all, reason = "generated from wit/")]
-#[expect(missing_debug_implementations, unreachable_pub, unused_qualifications, reason = "generated from wit/")]
+#[expect(missing_docs, reason = "generated from wit/, where the docs are")]
 pub mod bindings {
     wit_bindgen::generate!({
         path: "wit",
@@ -32,7 +31,9 @@ impl Host for Imports {
 
     fn wall(&mut self) -> u64 {
         let now = clocks::wall_clock::now();
-        now.seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(now.nanoseconds))
+        now.seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(u64::from(now.nanoseconds))
     }
 
     fn log(&mut self, line: Line) {

@@ -1,0 +1,210 @@
+//! How one call begins and ends: by the lease alone where that decides, else by asking the component under the lock.
+
+use std::sync::atomic::Ordering;
+
+use crate::bindings::exports::tripwit::breaker::policy as wit;
+use crate::bindings::tripwit::breaker::types;
+use crate::builder::OnFault;
+use crate::circuit::Circuit;
+use crate::env::Env;
+use crate::gate::{Admission, Answer as Decision, Keeping, Outcome, View, Weight};
+use crate::machine::{Answer, Cx, Machine};
+use crate::rejection::{Rejection, RejectionReason};
+use crate::status::Mode;
+use crate::telemetry::clip;
+
+/// What a permit holds.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// None: the end of the call is of no interest.
+    pub(crate) admission: Option<Admission>,
+    /// When the call began, where it matters how long it takes.
+    pub(crate) started: Option<u64>,
+    pub(crate) call_timeout: Option<u64>,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) outcome: Outcome,
+    pub(crate) retry_after: Option<u64>,
+    pub(crate) cause: Option<String>,
+}
+
+impl Held {
+    fn unrecorded(call_timeout: Option<u64>) -> Self {
+        Self {
+            admission: None,
+            started: None,
+            call_timeout,
+        }
+    }
+
+    /// How long the call ran.
+    fn took(&self, now: u64) -> Option<u64> {
+        self.started.map(|started| now.saturating_sub(started))
+    }
+
+    /// A call that ran too long is a time-out, whatever came of it; one that says nothing still says nothing.
+    fn outcome(&self, outcome: Outcome, took: Option<u64>) -> Outcome {
+        let late = matches!((took, self.call_timeout), (Some(took), Some(limit)) if took > limit);
+        match outcome {
+            Outcome::Success | Outcome::Failure if late => Outcome::Timeout,
+            Outcome::Success | Outcome::Failure | Outcome::Timeout | Outcome::Ignored => outcome,
+        }
+    }
+}
+
+/// What a lease's answer means for a call that wants to begin.
+pub(crate) fn decided(
+    circuit: &Circuit,
+    view: &View,
+    answer: Decision,
+    now: impl FnOnce() -> u64,
+) -> Result<Held, Rejection> {
+    let lease = &view.lease;
+    match answer {
+        Decision::Admit(admission) => Ok(Held {
+            admission: Some(admission),
+            started: lease.measures().then(now),
+            call_timeout: lease.call_timeout,
+        }),
+        Decision::Pass | Decision::Ask => Ok(Held::unrecorded(lease.call_timeout)),
+        Decision::Reject { .. } if lease.mode == Mode::Shadow => {
+            circuit.would_have_rejected.fetch_add(1, Ordering::Relaxed);
+            Ok(Held::unrecorded(lease.call_timeout))
+        }
+        Decision::Reject {
+            reason: RejectionReason::Other,
+            ..
+        } if view.at_fault => Err(Rejection::at_fault(&circuit.key)),
+        Decision::Reject { reason, retry_after } => Err(Rejection::new(&circuit.key, reason, retry_after)),
+    }
+}
+
+pub(crate) fn acquire_locked(
+    machine: &mut Machine,
+    cx: &Cx<'_>,
+    circuit: &Circuit,
+) -> Result<Held, Rejection> {
+    let view = circuit.gate.read_locked();
+    let answer = view.answer(|| cx.now);
+    if answer != Decision::Ask && (!cx.env.ignore_leases || view.at_fault) {
+        return decided(circuit, &view, answer, || cx.now);
+    }
+    let asked = machine.cross(cx, circuit, |instance, number| {
+        let admission = instance.acquire(number)?;
+        Ok(Answer {
+            lease: Some(admission.lease),
+            transition: admission.transition,
+            value: admission.decision,
+        })
+    });
+    let view = circuit.gate.read_locked();
+    let answer = match asked {
+        Some(wit::Decision::Admit(ticket)) => Decision::Admit(Admission {
+            ticket,
+            generation: view.lease.generation,
+            incarnation: view.incarnation,
+        }),
+        Some(wit::Decision::Pass) => Decision::Pass,
+        Some(wit::Decision::Reject(rejection)) => Decision::Reject {
+            reason: rejection.reason.into(),
+            retry_after: rejection.retry_after,
+        },
+        // It failed: what holds without it is in the gate, and where that says 'ask', `on_fault` says.
+        None => match (view.answer(|| cx.now), cx.env.on_fault) {
+            (Decision::Ask, OnFault::Admit) => Decision::Pass,
+            (Decision::Ask, OnFault::Reject) => return Err(Rejection::at_fault(&circuit.key)),
+            (answer, OnFault::Admit | OnFault::Reject) => answer,
+        },
+    };
+    decided(circuit, &view, answer, || cx.now)
+}
+
+/// Whether the lease as it is now settles the call, so that the component need not be told.
+pub(crate) fn settled_by_lease(
+    env: &Env,
+    circuit: &Circuit,
+    held: &Held,
+    admission: &Admission,
+    outcome: Outcome,
+) -> bool {
+    loop {
+        let Some(view) = circuit.gate.read() else {
+            return false;
+        };
+        // Only a success can depend on the clock, and only under some leases.
+        let by_clock = outcome == Outcome::Success && (held.started.is_some() || view.weighs_by_the_clock());
+        let now = (by_clock && !view.voids(admission)).then(|| env.clock.monotonic());
+        let took = now.and_then(|now| held.took(now));
+        match view.weigh(admission, held.outcome(outcome, took), took, now) {
+            Weight::Void => {
+                circuit.stale.fetch_add(1, Ordering::Relaxed);
+                return true;
+            }
+            Weight::Nothing => return true,
+            Weight::Keep { allowed } => match circuit.gate.keep(&view, allowed) {
+                Keeping::Kept => return true,
+                Keeping::Changed => {}
+                Keeping::Closed => return false,
+            },
+            Weight::Tell => return false,
+        }
+    }
+}
+
+pub(crate) fn settle_locked(
+    machine: &mut Machine,
+    cx: &Cx<'_>,
+    circuit: &Circuit,
+    held: &Held,
+    admission: &Admission,
+    report: Report,
+) {
+    let view = circuit.gate.read_locked();
+    // Told of everything, a component still knows nothing of the tickets of another instance.
+    let void = if cx.env.ignore_leases {
+        view.incarnation != admission.incarnation
+    } else {
+        view.voids(admission)
+    };
+    let took = held.took(cx.now);
+    let counted = !void && {
+        circuit.recorded.store(true, Ordering::Relaxed);
+        let report = types::Report {
+            outcome: match held.outcome(report.outcome, took) {
+                Outcome::Success => types::Outcome::Success,
+                Outcome::Failure => types::Outcome::Failure,
+                Outcome::Timeout => types::Outcome::Timeout,
+                Outcome::Ignored => types::Outcome::Ignored,
+            },
+            took,
+            retry_after: report.retry_after,
+            cause: report.cause.map(short),
+        };
+        machine
+            .cross(cx, circuit, |instance, number| {
+                let settled = instance.settle(number, admission.ticket, &report)?;
+                Ok(Answer {
+                    lease: Some(settled.lease),
+                    transition: settled.transition,
+                    value: settled.counted,
+                })
+            })
+            .unwrap_or(false)
+    };
+    if !counted {
+        circuit.stale.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A cause is for people, and kept by the component for every circuit.
+fn short(cause: String) -> String {
+    let mut cause = clip(cause);
+    cause.truncate(cause.floor_char_boundary(MAX_CAUSE));
+    cause
+}
+
+/// The longest cause that is passed on, in bytes.
+const MAX_CAUSE: usize = 256;

@@ -1,0 +1,341 @@
+use std::sync::atomic::AtomicBool;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const TICKET: u64 = 7;
+
+fn lease() -> Lease {
+    Lease {
+        mode: Mode::Automatic,
+        state: State::Closed,
+        generation: 1,
+        standing: Standing::Admit(TICKET),
+        until: None,
+        successes: Successes::Never,
+        slow_after: None,
+        call_timeout: None,
+    }
+}
+
+fn gate(lease: Lease) -> Gate {
+    Gate::new(&lease, 1)
+}
+
+fn permit() -> Admission {
+    Admission {
+        ticket: TICKET,
+        generation: 1,
+        incarnation: 1,
+    }
+}
+
+/// A crossing that leaves this lease.
+fn cross(gate: &Gate, lease: Lease) -> u32 {
+    let kept = gate.close_locked();
+    gate.publish_locked(&lease, 1, false);
+    gate.open_locked();
+    kept
+}
+
+fn weigh(lease: Lease, outcome: Outcome, took: Option<u64>, now: Option<u64>) -> Weight {
+    gate(lease).read().unwrap().weigh(&permit(), outcome, took, now)
+}
+
+fn up_to(count: u32, before: Option<u64>) -> Lease {
+    Lease {
+        successes: Successes::UpTo { count, before },
+        ..lease()
+    }
+}
+
+#[test]
+fn a_lease_without_an_end_admits_without_reading_the_clock() {
+    let answer = gate(lease())
+        .read()
+        .unwrap()
+        .answer(|| panic!("the clock was read"));
+    assert_eq!(answer, Answer::Admit(permit()));
+}
+
+#[test]
+fn a_rejection_tells_how_long_it_lasts_and_ends_at_its_end() {
+    let gate = gate(Lease {
+        standing: Standing::Reject(RejectionReason::Open),
+        until: Some(10),
+        ..lease()
+    });
+    let view = gate.read().unwrap();
+    let rejection = |left| Answer::Reject {
+        reason: RejectionReason::Open,
+        retry_after: Some(left),
+    };
+    assert_eq!(
+        [view.answer(|| 0), view.answer(|| 9)],
+        [rejection(10), rejection(1)]
+    );
+    assert_eq!(
+        [view.answer(|| 10), view.answer(|| 11)],
+        [Answer::Ask, Answer::Ask]
+    );
+}
+
+#[test]
+fn a_permit_of_another_generation_or_instance_is_void() {
+    let view = gate(lease()).read().unwrap();
+    let older = Admission {
+        generation: 0,
+        ..permit()
+    };
+    let elsewhere = Admission {
+        incarnation: 2,
+        ..permit()
+    };
+    for permit in [older, elsewhere] {
+        assert_eq!(view.weigh(&permit, Outcome::Failure, None, None), Weight::Void);
+    }
+    assert_eq!(view.weigh(&permit(), Outcome::Failure, None, None), Weight::Tell);
+}
+
+#[test]
+fn an_ignored_call_is_told_of_only_where_it_holds_a_ticket_of_its_own() {
+    assert_eq!(weigh(lease(), Outcome::Ignored, None, None), Weight::Nothing);
+    let probing = Lease {
+        standing: Standing::Ask,
+        ..lease()
+    };
+    assert_eq!(weigh(probing, Outcome::Ignored, None, None), Weight::Tell);
+}
+
+#[test]
+fn a_success_is_slow_strictly_above_the_limit() {
+    let limited = Lease {
+        slow_after: Some(5),
+        ..lease()
+    };
+    assert_eq!(weigh(limited, Outcome::Success, Some(5), None), Weight::Nothing);
+    assert_eq!(weigh(limited, Outcome::Success, Some(6), None), Weight::Tell);
+    assert_eq!(weigh(limited, Outcome::Success, None, None), Weight::Nothing);
+}
+
+#[test]
+fn a_success_is_kept_back_only_before_its_instant() {
+    let kept = Weight::Keep { allowed: 2 };
+    assert_eq!(weigh(up_to(2, None), Outcome::Success, None, None), kept);
+    assert_eq!(weigh(up_to(2, Some(10)), Outcome::Success, None, Some(9)), kept);
+    assert_eq!(
+        weigh(up_to(2, Some(10)), Outcome::Success, None, Some(10)),
+        Weight::Tell
+    );
+    assert_eq!(
+        weigh(up_to(2, Some(10)), Outcome::Success, None, None),
+        Weight::Tell
+    );
+}
+
+#[test]
+fn a_success_with_a_ticket_of_its_own_is_not_kept_back() {
+    let asks = Lease {
+        standing: Standing::Ask,
+        ..up_to(2, None)
+    };
+    assert_eq!(weigh(asks, Outcome::Success, None, None), Weight::Tell);
+}
+
+#[test]
+fn only_as_many_are_kept_back_as_the_lease_allows() {
+    let gate = gate(up_to(2, None));
+    let view = gate.read().unwrap();
+    assert_eq!(
+        [(); 3].map(|()| gate.keep(&view, 2)),
+        [Keeping::Kept, Keeping::Kept, Keeping::Closed]
+    );
+    assert_eq!(cross(&gate, up_to(2, None)), 2);
+    assert_eq!(gate.kept(), 0);
+}
+
+#[test]
+fn nothing_lands_under_a_lease_that_it_was_not_kept_back_under() {
+    let gate = gate(up_to(2, None));
+    let before = gate.read().unwrap();
+    cross(&gate, up_to(2, None));
+    assert_eq!(
+        gate.keep(&before, 2),
+        Keeping::Changed,
+        "an equal lease is still another one"
+    );
+    assert_eq!(gate.keep(&gate.read().unwrap(), 2), Keeping::Kept);
+}
+
+#[test]
+fn the_counter_is_closed_during_a_crossing() {
+    let gate = gate(up_to(2, None));
+    let view = gate.read().unwrap();
+    gate.close_locked();
+    assert_eq!(gate.keep(&view, 2), Keeping::Closed);
+    gate.open_locked();
+    assert_eq!(
+        gate.keep(&view, 2),
+        Keeping::Kept,
+        "nothing was published, so the lease is the same"
+    );
+}
+
+#[test]
+fn an_endless_allowance_still_fits() {
+    let gate = gate(up_to(u32::MAX, None));
+    let Successes::UpTo { count, .. } = gate.read().unwrap().lease.successes else {
+        panic!("another lease")
+    };
+    assert_eq!(u64::from(count), MAX_COUNT);
+}
+
+#[test]
+fn readers_never_see_parts_of_two_leases() {
+    let of = |number: u64| Lease {
+        generation: number,
+        standing: Standing::Admit(number),
+        until: Some(number),
+        slow_after: Some(number),
+        call_timeout: Some(number),
+        ..up_to(1, Some(number))
+    };
+    let gate = gate(of(1));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                threads.spawn(|| {
+                    let mut seen = 0_u64;
+                    while !done.load(Ordering::Relaxed) || seen == 0 {
+                        if let Some(view) = gate.read() {
+                            assert_eq!(view.lease, of(view.lease.generation));
+                            assert_eq!(view.epoch, view.lease.generation);
+                            seen += 1;
+                        }
+                    }
+                    seen
+                })
+            })
+            .collect();
+        for number in 2..200_000 {
+            cross(&gate, of(number));
+        }
+        done.store(true, Ordering::Relaxed);
+        for reader in readers {
+            assert!(reader.join().unwrap() > 0);
+        }
+    });
+}
+
+#[test]
+fn successes_kept_back_by_many_threads_are_all_handed_in_once() {
+    const EACH: u64 = 20_000;
+    let gate = gate(up_to(50, None));
+    // What the shard's lock is in real life.
+    let lock = std::sync::Mutex::new(0_u64);
+    let settle = || loop {
+        let view = gate.read();
+        match view.map(|view| gate.keep(&view, 50)) {
+            Some(Keeping::Kept) => return,
+            Some(Keeping::Changed) => {}
+            Some(Keeping::Closed) | None => {
+                let mut told = lock.lock().unwrap();
+                *told += u64::from(cross(&gate, up_to(50, None))) + 1;
+                return;
+            }
+        }
+    };
+    std::thread::scope(|threads| {
+        for _ in 0..3 {
+            threads.spawn(|| (0..EACH).for_each(|_| settle()));
+        }
+    });
+    assert_eq!(*lock.lock().unwrap() + u64::from(gate.kept()), 3 * EACH);
+}
+
+fn leases() -> impl Strategy<Value = Lease> {
+    let reason = prop_oneof![
+        Just(RejectionReason::Open),
+        Just(RejectionReason::ProbeLimit),
+        Just(RejectionReason::ForcedOpen),
+        Just(RejectionReason::Throttled),
+        Just(RejectionReason::Other),
+    ];
+    let standing = prop_oneof![
+        any::<u64>().prop_map(Standing::Admit),
+        Just(Standing::Pass),
+        reason.prop_map(Standing::Reject),
+        Just(Standing::Ask),
+    ];
+    let time = || prop::option::of(0..u64::MAX);
+    let count = 1..u32::try_from(MAX_COUNT).unwrap();
+    let successes = prop_oneof![
+        Just(Successes::Each),
+        (count, time()).prop_map(|(count, before)| Successes::UpTo { count, before }),
+        Just(Successes::Never),
+    ];
+    let mode = prop_oneof![
+        Just(Mode::Automatic),
+        Just(Mode::ForcedOpen),
+        Just(Mode::Disabled),
+        Just(Mode::Shadow)
+    ];
+    let state = prop_oneof![Just(State::Closed), Just(State::Open), Just(State::HalfOpen)];
+    (
+        mode,
+        state,
+        any::<u64>(),
+        standing,
+        time(),
+        successes,
+        time(),
+        time(),
+    )
+        .prop_map(
+            |(mode, state, generation, standing, until, successes, slow_after, call_timeout)| Lease {
+                mode,
+                state,
+                generation,
+                standing,
+                until,
+                successes,
+                slow_after,
+                call_timeout,
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn a_lease_is_read_as_it_was_written(lease in leases(), incarnation: u64, at_fault: bool) {
+        let gate = gate(super::tests::lease());
+        gate.close_locked();
+        gate.publish_locked(&lease, incarnation, at_fault);
+        gate.open_locked();
+        let view = gate.read().unwrap();
+        prop_assert_eq!(view, View { epoch: 2, lease, incarnation, at_fault });
+        prop_assert_eq!(view, gate.read_locked());
+    }
+
+    /// However threads' steps interleave, here in one thread, no more is handed in than was kept back.
+    #[test]
+    fn what_is_kept_back_is_what_is_handed_in(steps in prop::collection::vec(0..3_u8, 0..200), allowed in 1..5_u32) {
+        let gate = gate(up_to(allowed, None));
+        let mut view = gate.read().unwrap();
+        let (mut kept, mut handed_in) = (0, 0);
+        for step in steps {
+            match step {
+                0 => view = gate.read().unwrap(),
+                1 => kept += u32::from(gate.keep(&view, allowed) == Keeping::Kept),
+                _ => {
+                    let held = cross(&gate, up_to(allowed, None));
+                    prop_assert!(held <= allowed);
+                    handed_in += held;
+                }
+            }
+        }
+        prop_assert_eq!(kept, handed_in + gate.kept());
+    }
+}

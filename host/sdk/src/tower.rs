@@ -1,0 +1,252 @@
+//! A [tower](https://docs.rs/tower) layer: requests to a service go through the circuit of their key.
+//!
+//! ```
+//! use tower::{Service, ServiceExt, service_fn};
+//! use tower_layer::Layer;
+//! use tripwit::tower::{BreakerLayer, ServiceError};
+//! use tripwit::{Breakers, Policy};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let breakers = Breakers::new(Policy::consecutive()?)?;
+//! let upper = service_fn(async |host: &'static str| Ok::<_, std::io::Error>(host.to_uppercase()));
+//!
+//! let mut guarded = BreakerLayer::new(breakers, |host: &&'static str| *host).layer(upper);
+//!
+//! assert_eq!(guarded.ready().await?.call("example.com").await?, "EXAMPLE.COM");
+//! # Ok(()) }
+//! ```
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::breaker::Breaker;
+use crate::breakers::Breakers;
+use crate::call::Guarded;
+use crate::classify::{Classify, ErrorsAreFailures, errors_are_failures};
+use crate::error::AttachError;
+use crate::permit::Guard;
+use crate::rejection::{CallError, Rejection};
+
+/// Puts circuits before services. Clones, and all services that it makes, share the circuits.
+pub struct BreakerLayer<K, C = ErrorsAreFailures> {
+    breakers: Breakers,
+    key: Arc<K>,
+    classify: Arc<C>,
+}
+
+impl<K> BreakerLayer<K> {
+    /// Requests go through the circuit whose key `key` says: see [`Breakers::breaker`] on choosing one. An error of the
+    /// service is a failure, and every response a success.
+    pub fn new(breakers: Breakers, key: K) -> Self {
+        Self {
+            breakers,
+            key: Arc::new(key),
+            classify: Arc::new(errors_are_failures()),
+        }
+    }
+}
+
+impl<K, C> BreakerLayer<K, C> {
+    /// Another classification of responses and errors.
+    #[must_use]
+    pub fn classify<D>(self, classify: D) -> BreakerLayer<K, D> {
+        BreakerLayer {
+            breakers: self.breakers,
+            key: self.key,
+            classify: Arc::new(classify),
+        }
+    }
+}
+
+impl<K, C> Clone for BreakerLayer<K, C> {
+    fn clone(&self) -> Self {
+        Self {
+            breakers: self.breakers.clone(),
+            key: self.key.clone(),
+            classify: self.classify.clone(),
+        }
+    }
+}
+
+impl<K, C> fmt::Debug for BreakerLayer<K, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BreakerLayer")
+            .field("breakers", &self.breakers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S, K, C> Layer<S> for BreakerLayer<K, C> {
+    type Service = BreakerService<S, K, C>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        BreakerService {
+            inner,
+            layer: self.clone(),
+        }
+    }
+}
+
+/// A service behind circuits.
+///
+/// It is ready when the service within is: which circuit a request belongs to is known only when the request is there, so
+/// a circuit that is open shows as an error of the call and never as a service that is not ready. A request that is
+/// rejected never reaches the service within, which stays ready for the next one.
+pub struct BreakerService<S, K, C = ErrorsAreFailures> {
+    inner: S,
+    layer: BreakerLayer<K, C>,
+}
+
+impl<S: Clone, K, C> Clone for BreakerService<S, K, C> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            layer: self.layer.clone(),
+        }
+    }
+}
+
+impl<S: fmt::Debug, K, C> fmt::Debug for BreakerService<S, K, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BreakerService")
+            .field("inner", &self.inner)
+            .field("layer", &self.layer)
+            .finish()
+    }
+}
+
+impl<S, K, C, R, Key> Service<R> for BreakerService<S, K, C>
+where
+    S: Service<R>,
+    K: Fn(&R) -> Key,
+    Key: AsRef<str>,
+    C: Classify<S::Response, S::Error>,
+{
+    type Response = S::Response;
+    type Error = ServiceError<S::Error>;
+    type Future = ResponseFuture<S::Future, C>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx).map_err(ServiceError::Inner)
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        let key = (self.layer.key)(&request);
+        let breaker = match self.layer.breakers.breaker(key.as_ref()) {
+            Ok(breaker) => breaker,
+            Err(error) => return ResponseFuture::refused(ServiceRefusal::Attach(error)),
+        };
+        match breaker.hold() {
+            Ok(held) => {
+                let call = self.inner.call(request);
+                let guard = Guard::new(breaker, held);
+                ResponseFuture {
+                    state: State::Called {
+                        call: Guarded::new(guard, self.layer.classify.clone(), call),
+                    },
+                }
+            }
+            Err(rejection) => ResponseFuture::refused(ServiceRefusal::Rejected(rejection)),
+        }
+    }
+}
+
+pin_project! {
+    /// What [`BreakerService`] answers with.
+    pub struct ResponseFuture<F, C> {
+        #[pin]
+        state: State<F, C>,
+    }
+}
+
+pin_project! {
+    #[project = StateProjection]
+    enum State<F, C> {
+        Called { #[pin] call: Guarded<F, Arc<C>, Breaker> },
+        Refused { refusal: Option<ServiceRefusal> },
+    }
+}
+
+/// Why a request never reached the service.
+enum ServiceRefusal {
+    Attach(AttachError),
+    Rejected(Rejection),
+}
+
+impl<F, C> ResponseFuture<F, C> {
+    fn refused(refusal: ServiceRefusal) -> Self {
+        Self {
+            state: State::Refused {
+                refusal: Some(refusal),
+            },
+        }
+    }
+}
+
+impl<F, C> fmt::Debug for ResponseFuture<F, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}
+
+impl<T, E, F, C> Future for ResponseFuture<F, C>
+where
+    F: Future<Output = Result<T, E>>,
+    C: Classify<T, E>,
+{
+    type Output = Result<T, ServiceError<E>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project().state.project() {
+            StateProjection::Called { call } => call.poll(cx).map_err(ServiceError::from),
+            StateProjection::Refused { refusal } => match refusal.take() {
+                Some(ServiceRefusal::Attach(error)) => Poll::Ready(Err(ServiceError::Attach(error))),
+                Some(ServiceRefusal::Rejected(rejection)) => {
+                    Poll::Ready(Err(ServiceError::Rejected(rejection)))
+                }
+                None => Poll::Pending,
+            },
+        }
+    }
+}
+
+/// What a request came to, where there was no response.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError<E> {
+    /// There is no circuit for the request's key.
+    #[error(transparent)]
+    Attach(AttachError),
+    /// The circuit said no, and the service was not called.
+    #[error(transparent)]
+    Rejected(Rejection),
+    /// The service ran longer than the circuit lets it, and was given up.
+    #[error("a call through circuit {key:?} ran longer than {after:?} and was given up")]
+    TimedOut {
+        /// The circuit's key.
+        key: Arc<str>,
+        /// How long a call may run.
+        after: std::time::Duration,
+    },
+    /// The service was called, or asked whether it is ready, and returned this error.
+    #[error("{0}")]
+    Inner(#[source] E),
+}
+
+impl<E> From<CallError<E>> for ServiceError<E> {
+    fn from(error: CallError<E>) -> Self {
+        match error {
+            CallError::Rejected(rejection) => Self::Rejected(rejection),
+            CallError::TimedOut { key, after } => Self::TimedOut { key, after },
+            CallError::Inner(error) => Self::Inner(error),
+        }
+    }
+}

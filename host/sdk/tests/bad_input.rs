@@ -1,0 +1,216 @@
+//! Whatever is wrong with a component, with settings or with a key has an error of its own, and leaves nothing behind.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+use std::error::Error;
+
+use tripwit::settings::Consecutive;
+use tripwit::{AttachError, Breakers, BuildError, Policy, PolicyError};
+
+mod support;
+use support::{circuits, touchy_circuits};
+
+fn refused(bytes: &[u8]) -> PolicyError {
+    match Policy::from_bytes(bytes) {
+        Err(error) => error,
+        Ok(policy) => panic!("{policy:?} was taken"),
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("absent.wasm");
+    let error = Policy::from_file(&path).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("cannot read the policy {}", path.display())
+    );
+    assert!(error.source().is_some());
+}
+
+#[test]
+fn a_policy_loads_from_a_file_with_the_same_digest() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("consecutive.wasm");
+    std::fs::write(&path, include_bytes!("../components/consecutive.wasm")).unwrap();
+    let (loaded, shipped) = (Policy::from_file(&path).unwrap(), Policy::consecutive().unwrap());
+    assert_eq!(loaded.digest(), shipped.digest());
+    assert_eq!(
+        (loaded.digest().len(), &*loaded.description().name),
+        (71, "consecutive")
+    );
+}
+
+#[test]
+fn bytes_that_are_no_component_are_told_from_each_other() {
+    assert!(matches!(refused(b"{}"), PolicyError::NotAComponent { .. }));
+    let module = wat::parse_str("(module)").unwrap();
+    let error = refused(&module).to_string();
+    assert!(
+        error.starts_with("the policy is a core WebAssembly module, not a WebAssembly component"),
+        "{error}"
+    );
+    let shipped: &[u8] = include_bytes!("../components/consecutive.wasm");
+    let half = shipped.get(..shipped.len() / 2).unwrap();
+    assert!(matches!(refused(half), PolicyError::Damaged { .. }));
+    assert!(matches!(
+        refused(&vec![0; (32 << 20) + 1]),
+        PolicyError::TooLarge { .. }
+    ));
+}
+
+#[test]
+fn a_component_with_foreign_imports_is_refused_by_name() {
+    let wat = r#"(component
+        (import "wasi:filesystem/preopens@0.2.12" (instance))
+        (instance $i) (export "tripwit:breaker/policy@0.1.0" (instance $i)))"#;
+    match refused(&wat::parse_str(wat).unwrap()) {
+        PolicyError::ForeignImport { import, .. } => assert_eq!(import, "wasi:filesystem/preopens@0.2.12"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_component_of_another_contract_is_refused_with_what_it_has() {
+    let wat = r#"(component (instance $i) (export "tripwit:breaker/policy@0.2.0" (instance $i)))"#;
+    let error = refused(&wat::parse_str(wat).unwrap()).to_string();
+    assert_eq!(
+        error,
+        "the policy has tripwit:breaker/policy@0.2.0; this host needs tripwit:breaker/policy@0.1.x"
+    );
+}
+
+#[test]
+fn a_component_whose_types_are_not_the_contracts_is_refused_by_the_linker() {
+    let wat = r#"(component (instance $i) (export "tripwit:breaker/policy@0.1.0" (instance $i)))"#;
+    assert!(matches!(
+        refused(&wat::parse_str(wat).unwrap()),
+        PolicyError::Link(_)
+    ));
+}
+
+#[test]
+fn settings_are_refused_by_field_when_circuits_are_made() {
+    for (json, field) in [
+        (r#"{"failure_threshold":0}"#, "/failure_threshold"),
+        (r#"{"open_for":"soon"}"#, "/open_for"),
+        (r#"{"opne_for":"1s"}"#, "/opne_for"),
+        ("[", ""),
+    ] {
+        let built = Breakers::builder(Policy::consecutive().unwrap())
+            .settings_for("sms", json)
+            .build();
+        match built.unwrap_err() {
+            BuildError::Settings {
+                for_what,
+                field: named,
+                problem,
+            } => {
+                assert_eq!((&*for_what, &*named), ("key \"sms\"", field), "{json}: {problem}");
+                assert!(!problem.is_empty());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn settings_of_every_key_and_of_prefixes_are_tried_too() {
+    let builder = || Breakers::builder(Policy::outbox().unwrap());
+    let for_what = |built: Result<Breakers, BuildError>| match built.unwrap_err() {
+        BuildError::Settings { for_what, .. } => for_what,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        for_what(builder().settings("{\"cooldown_count\":-1}").build()),
+        "every key"
+    );
+    assert_eq!(
+        for_what(builder().settings_for_prefix("web", "{\"x\":1}").build()),
+        "prefix \"web\""
+    );
+    let error = builder().settings_for("", "{}").build().unwrap_err();
+    assert!(matches!(error, BuildError::Key { .. }), "{error:?}");
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    let builder = || circuits(Consecutive::default()).0;
+    let what = |built: Result<Breakers, BuildError>| match built.unwrap_err() {
+        BuildError::OutOfRange { what, .. } => what,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(what(builder().shards(0).build()), "shards");
+    assert_eq!(what(builder().shards(65).build()), "shards");
+    assert_eq!(what(builder().max_circuits(0).build()), "max_circuits");
+    assert_eq!(what(builder().max_memory(1 << 20).build()), "max_memory");
+}
+
+#[test]
+fn keys_are_checked_and_leave_nothing_behind() {
+    let (breakers, _clock) = touchy_circuits();
+    for key in [String::new(), "k".repeat(513)] {
+        assert!(matches!(breakers.breaker(&key), Err(AttachError::Key { .. })));
+    }
+    assert!(breakers.is_empty());
+    assert!(breakers.breaker(&"k".repeat(512)).is_ok());
+}
+
+#[test]
+fn settings_refused_for_one_key_leave_nothing_behind() {
+    let (builder, _clock) = circuits(Consecutive::default());
+    let breakers = builder.max_circuits(1).build().unwrap();
+    match breakers.breaker_with("sms", r#"{"probes":1001}"#) {
+        Err(AttachError::Settings { key, field, .. }) => assert_eq!((&*key, &*field), ("sms", "/probes")),
+        other => panic!("{other:?}"),
+    }
+    assert!(breakers.is_empty());
+    assert!(
+        breakers.breaker_with("sms", r#"{"probes":1000}"#).is_ok(),
+        "its place is free, and so is its key"
+    );
+}
+
+#[test]
+fn one_key_has_one_set_of_settings() {
+    let (breakers, _clock) = touchy_circuits();
+    let settings = r#"{"open_for":"90s"}"#;
+    let first = breakers.breaker_with("sms", settings).unwrap();
+    assert!(breakers.breaker_with("sms", settings).is_ok());
+    assert!(
+        breakers.breaker_with("sms", r#"{ "open_for": "1m30s" }"#).is_ok(),
+        "the same in other words"
+    );
+    let error = breakers.breaker_with("sms", r#"{"open_for":"91s"}"#).unwrap_err();
+    assert_eq!(error, AttachError::Conflict { key: "sms".into() });
+    assert!(matches!(
+        breakers.breaker_with("sms", r#"{"open_for":9}"#),
+        Err(AttachError::Settings { .. })
+    ));
+    assert!(
+        breakers.breaker("sms").is_ok(),
+        "who asks for no settings takes what there is"
+    );
+    drop(first);
+    assert_eq!(breakers.len(), 1);
+}
+
+#[test]
+fn the_most_particular_settings_count() {
+    let (builder, _clock) = circuits(Consecutive::default().failure_threshold(1));
+    let breakers = builder
+        .settings_for_prefix("webhook:", Consecutive::default().failure_threshold(2))
+        .settings_for("webhook:a", Consecutive::default().failure_threshold(3))
+        .build()
+        .unwrap();
+    for (key, threshold) in [("email", 1), ("webhook:b", 2), ("webhook:a", 3)] {
+        let breaker = breakers.breaker(key).unwrap();
+        let calls = (1..=5).take_while(|_| {
+            breaker
+                .acquire()
+                .map(|it| it.failure(tripwit::Failure::new()))
+                .is_ok()
+        });
+        assert_eq!(calls.count(), threshold, "{key}");
+    }
+}

@@ -1,0 +1,67 @@
+//! A healthy call allocates nothing.
+#![expect(
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "a counting allocator is unsafe to write; these are tests"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use tripwit::settings::Consecutive;
+use tripwit::{Breakers, Policy};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every method hands its arguments to the system's allocator and returns what that returns.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.with(Cell::get);
+    work();
+    ALLOCATIONS.with(Cell::get) - before
+}
+
+#[test]
+fn a_healthy_call_allocates_nothing() {
+    for settings in [Consecutive::default(), Consecutive::default().no_call_timeout()] {
+        let breakers = Breakers::builder(Policy::consecutive().unwrap())
+            .settings(settings)
+            .build()
+            .unwrap();
+        let breaker = breakers.breaker("sms").unwrap();
+        let call = || breaker.call_blocking(|| Ok::<_, ()>(7)).unwrap();
+        call();
+        assert_eq!(allocations(|| (0..1_000).for_each(|_| assert_eq!(call(), 7))), 0);
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        let asynchronous = || {
+            let mut call = std::pin::pin!(breaker.call(async { Ok::<_, ()>(7) }));
+            assert!(call.as_mut().poll(&mut cx).is_ready());
+        };
+        assert_eq!(allocations(asynchronous), 0);
+        assert_eq!(allocations(|| assert!(breaker.is_available())), 0);
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    assert!(allocations(|| drop(std::hint::black_box(Box::new(1)))) > 0);
+}
