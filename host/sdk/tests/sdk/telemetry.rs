@@ -1,5 +1,4 @@
 //! Log lines, spans and moves: what is in them, in which context, in which order.
-#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,8 +12,7 @@ use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context as LayerContext, Layer, SubscriberExt};
 use tripwit::{Clock, Instrumentation, Mode};
 
-mod support;
-use support::{circuits, touchy, touchy_circuits};
+use crate::support::{circuits, touchy, touchy_circuits};
 
 /// An event, as a log would write it.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,12 +1,10 @@
 //! Which circuits stay and which go when there are as many as may be.
-#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use std::time::Duration;
 
 use tripwit::{AttachError, Breakers, Mode, State};
 
-mod support;
-use support::{circuits, fine, refused, touchy};
+use crate::support::{circuits, fine, refused, touchy};
 
 fn at_most(circuits_: usize) -> Breakers {
     circuits(touchy()).0.max_circuits(circuits_).build().unwrap()

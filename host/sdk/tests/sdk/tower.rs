@@ -1,5 +1,4 @@
 //! The tower layer.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +9,7 @@ use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use tripwit::tower::{BreakerLayer, ServiceError};
 use tripwit::{AttachError, Failure, RejectionReason, Verdict, classify};
 
-mod support;
-use support::{circuits, touchy, touchy_circuits};
+use crate::support::{circuits, touchy, touchy_circuits};
 
 type Answer = Result<u16, &'static str>;
 

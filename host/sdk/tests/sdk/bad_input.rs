@@ -1,13 +1,11 @@
 //! Whatever is wrong with a component, with settings or with a key has an error of its own, and leaves nothing behind.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::error::Error;
 
 use tripwit::settings::Consecutive;
 use tripwit::{AttachError, Breakers, BuildError, Policy, PolicyError};
 
-mod support;
-use support::{circuits, touchy_circuits};
+use crate::support::{circuits, touchy_circuits};
 
 fn refused(bytes: &[u8]) -> PolicyError {
     match Policy::from_bytes(bytes) {

@@ -1,0 +1,15 @@
+//! The crate as its users see it, on the shipped components.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+mod bad_input;
+mod calls;
+mod registry;
+mod support;
+mod telemetry;
+#[cfg(feature = "tower")]
+mod tower;
