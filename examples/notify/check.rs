@@ -1,5 +1,6 @@
 //! What the run promises, held against what it did.
 
+use crate::channels::Channel;
 use crate::deliveries::{Record, Status};
 use crate::ledger::Entry;
 use crate::providers::Provider;
@@ -27,7 +28,10 @@ pub(crate) fn problems(world: &World) -> anyhow::Result<Vec<String>> {
             unguarded.get(&name)
         };
         match entry {
-            Some(entry) => problems.extend(problems_of_calls(&name, entry, provider)),
+            Some(entry) => {
+                problems.extend(problems_of_calls(&name, entry, provider));
+                problems.extend(problem_of_attempts(&name, entry, &records, provider));
+            }
             None => problems.push(format!("{name}: no call was made")),
         }
     }
@@ -109,4 +113,21 @@ fn problems_of_calls(name: &str, entry: &Entry, provider: &Provider) -> Vec<Stri
         ));
     }
     problems
+}
+
+/// Where each attempt is one call, there are as many attempts as calls: rejections are none.
+fn problem_of_attempts(name: &str, entry: &Entry, records: &[Record], provider: &Provider) -> Option<String> {
+    let own = entry.notifications.iter().filter_map(|id| records.get(*id));
+    let attempts: u64 = own.map(|record| u64::from(record.attempts)).sum();
+    let as_promised = match provider.plan.channel {
+        Channel::Email | Channel::Sms | Channel::Push | Channel::WhatsApp => attempts == entry.calls,
+        // One attempt is up to three calls.
+        Channel::Webhook | Channel::Slack => attempts <= entry.calls,
+    };
+    (!as_promised).then(|| {
+        format!(
+            "{name}: {attempts} attempts were counted for {} calls",
+            entry.calls
+        )
+    })
 }

@@ -18,16 +18,20 @@ mod webhook;
 mod world;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
 use tokio::runtime;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tripwit_examples::arguments;
 use tripwit_examples::scale::Scale;
-use tripwit_examples::terminal::{self, BAD, GOOD};
+use tripwit_examples::terminal::{self, GOOD};
 
 use crate::world::World;
+
+/// What the report and the end of the process may take of the time there is.
+const SPARE: Duration = Duration::from_secs(1);
 
 /// Delivers notifications over HTTP to providers that fail, hang and recover, through circuit breakers.
 #[derive(Debug, Parser)]
@@ -36,7 +40,7 @@ use crate::world::World;
     after_help = "\
 Examples:
   cargo run --example notify                 # seven seconds
-  cargo run --example notify -- --scale 1    # the real waits and time-outs: four minutes
+  cargo run --example notify -- --scale 1    # the real waits and time-outs: three minutes
 
 Exit code: 0 when every promise was kept, 1 when one was not, 2 for bad arguments."
 )]
@@ -57,13 +61,11 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(problems) => {
-            for problem in problems {
-                terminal::say(&terminal::paint(BAD, &problem));
-            }
+            problems.iter().for_each(|problem| terminal::complain(problem));
             ExitCode::FAILURE
         }
         Err(error) => {
-            terminal::say(&terminal::paint(BAD, &format!("notify failed: {error:#}")));
+            terminal::complain(&format!("notify failed: {error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -77,13 +79,14 @@ fn run(scale: Scale) -> anyhow::Result<Vec<String>> {
         .build()
         .context("no threads to run on")?;
     runtime.block_on(async {
+        let deadline = Instant::now() + scale.deadline() - SPARE;
         let world = World::start(scale).await?;
-        let in_time = timeout(scale.deadline(), world.run()).await;
+        let in_time = timeout_at(deadline, world.run()).await;
         report::print(&world);
         let mut problems = check::problems(&world)?;
         match in_time {
             Ok(ended) => ended?,
-            Err(_) => problems.insert(0, format!("not over after {:?}", scale.deadline())),
+            Err(_) => problems.insert(0, format!("not over within {:?}", scale.deadline())),
         }
         Ok(problems)
     })

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, LineStyle, Table, presets};
 use tripwit_examples::terminal::{self, FAINT, STRONG};
 
 use crate::deliveries::{Record, Status};
@@ -17,7 +17,7 @@ pub(crate) fn print(world: &World) {
         STRONG,
         "\nGuarded channels, by the calls that went through a breaker",
     ));
-    terminal::say(&table(&world.sender.guarded().entries(), &records).to_string());
+    terminal::say(&table(&world.sender.guarded().entries(), &records).trim_fmt());
     terminal::say(&terminal::paint(FAINT, LEGEND));
 
     for (channel, entry) in world.sender.unguarded().entries() {
@@ -41,7 +41,8 @@ pub(crate) fn print(world: &World) {
 }
 
 const LEGEND: &str = "\
-sent, failed (no attempt left), rejected (at least once): notifications. Calls spared: those that the circuit rejected.
+sent, failed (no attempt left) and rejected (at least once) are notifications. Calls spared: those that the circuit rejected.
+Calls failed: by error, time-out or bad answer; an HTTP 410 is one, and yet no failure to the circuit, since it is not the host's.
 Time to recover: from the first opening until the circuit closed again.";
 
 const HEADINGS: [&str; 9] = [
@@ -49,17 +50,17 @@ const HEADINGS: [&str; 9] = [
     "sent",
     "failed",
     "rejected",
-    "calls made",
-    "calls failed",
-    "calls spared",
-    "times opened",
-    "time to recover",
+    "calls\nmade",
+    "calls\nfailed",
+    "calls\nspared",
+    "times\nopened",
+    "time to\nrecover",
 ];
 
 fn table(entries: &BTreeMap<String, Entry>, records: &[Record]) -> Table {
     let mut table = Table::new();
     table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
         .set_header(HEADINGS);
     for (circuit, entry) in entries {
         let [sent, failed] = outcomes(entry, records);

@@ -73,12 +73,8 @@ impl Sender {
     /// When the notification's circuit cannot be had. A delivery that fails is no error.
     pub(crate) async fn deliver(&self, notification: &Arc<Notification>) -> anyhow::Result<Attempt> {
         let Some(key) = notification.channel.circuit(&notification.url)? else {
-            return Ok(retry(
-                TRIES,
-                || self.call_unguarded(notification),
-                |tried, last| self.asked(tried, last),
-            )
-            .await);
+            let wait = |tried, last: &Attempt| wait_as_asked(self.scale, tried, last);
+            return Ok(retry(TRIES, || self.call_unguarded(notification), wait).await);
         };
         let breaker = self.breakers.breaker(&key)?;
         // Retries are around the breaker: it hears of every try, and one that it rejects is the last.
@@ -126,12 +122,46 @@ impl Sender {
             .enter(&notification.channel.to_string(), notification.id, &attempt);
         attempt
     }
+}
 
-    /// The wait of a channel without a breaker: as long as the provider asks for, up to a cap.
-    fn asked(&self, tried: u32, last: &Attempt) -> Duration {
-        let usual = || self.scale.wait(back_off(FIRST_WAIT, tried));
-        last.retry_after()
-            .unwrap_or_else(usual)
-            .min(self.scale.wait(RETRY_AFTER_CAP))
+/// The wait of a channel without a breaker: as long as the provider asks for, up to a cap.
+fn wait_as_asked(scale: Scale, tried: u32, last: &Attempt) -> Duration {
+    let usual = || scale.wait(back_off(FIRST_WAIT, tried));
+    last.retry_after()
+        .unwrap_or_else(usual)
+        .min(scale.wait(RETRY_AFTER_CAP))
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::StatusCode;
+
+    use super::*;
+    use crate::http::Receipt;
+
+    fn busy(retry_after: Option<u64>) -> Attempt {
+        Attempt::Answered(Answer {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            retry_after: retry_after.map(Duration::from_secs),
+            receipt: Receipt::default(),
+        })
+    }
+
+    #[test]
+    fn a_retry_after_is_heeded_up_to_the_cap() {
+        let wait = |seconds| wait_as_asked(Scale::new(1), 1, &busy(Some(seconds)));
+        assert_eq!(wait(0), Duration::ZERO);
+        assert_eq!(wait(60), RETRY_AFTER_CAP);
+        assert_eq!(wait(61), RETRY_AFTER_CAP);
+        assert_eq!(wait(u64::MAX), RETRY_AFTER_CAP);
+    }
+
+    #[test]
+    fn without_a_retry_after_the_usual_wait_doubles() {
+        let wait = |tried| wait_as_asked(Scale::new(10), tried, &busy(None));
+        assert_eq!(
+            [wait(1), wait(2)],
+            [Duration::from_millis(100), Duration::from_millis(200)]
+        );
     }
 }

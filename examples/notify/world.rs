@@ -44,9 +44,9 @@ struct Destination {
 impl World {
     /// Starts the servers. Their time line begins now.
     pub(crate) async fn start(scale: Scale) -> anyhow::Result<Arc<Self>> {
-        let transitions = Transitions::install()?;
         // First of all: it compiles the policy, and the time line should not wait for that.
         let breakers = channels::breakers(scale)?;
+        let transitions = Transitions::install()?;
         transitions.follow(&breakers);
         let ledger = Arc::new(Ledger::default());
         let observer = Arc::clone(&ledger);

@@ -16,7 +16,7 @@ pub fn parse<T: Parser>() -> Result<T, ExitCode> {
     T::try_parse().map_err(|error| {
         let text = error.to_string();
         if error.use_stderr() {
-            eprintln!("{}; see --help", first_line(&text));
+            terminal::complain(&format!("{}; see --help", first_line(&text)));
             ExitCode::from(2)
         } else {
             terminal::say(text.trim_end());

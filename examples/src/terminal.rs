@@ -1,4 +1,4 @@
-//! Lines on standard output, coloured on a terminal only.
+//! Lines for people, coloured on a terminal only.
 
 use std::io::Write;
 
@@ -15,10 +15,17 @@ pub const NOTICE: Style = AnsiColor::Yellow.on_default();
 /// Bad news.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// Prints one line, or several at once. A reader that went away (`| head`) is no reason to stop.
+/// Prints one line, or several at once, on standard output. A reader that went away (`| head`) is no reason to stop.
 pub fn say(text: &str) {
     let mut out = anstream::stdout().lock();
     let gone = writeln!(out, "{text}").and_then(|()| out.flush());
+    drop(gone);
+}
+
+/// Prints what went wrong, on standard error.
+pub fn complain(text: &str) {
+    let mut err = anstream::stderr().lock();
+    let gone = writeln!(err, "{BAD}{text}{BAD:#}");
     drop(gone);
 }
 

@@ -36,9 +36,9 @@ pub struct Transitions {
 }
 
 impl Transitions {
-    /// Makes this the process's subscriber of log lines and its processor of spans. Times are printed from now on.
+    /// Makes this the process's subscriber of log lines and its processor of spans. Times are counted from now on.
     ///
-    /// Call it once, before the first breaker is built.
+    /// Call it once, before the first call goes through a breaker.
     ///
     /// # Errors
     ///
@@ -255,7 +255,12 @@ impl<S: Subscriber> layer::Layer<S> for LogLines {
 
     fn on_event(&self, event: &tracing::Event<'_>, _context: layer::Context<'_, S>) {
         let level = *event.metadata().level();
-        let mut line = LogLine { level, message: String::new(), key: None, fields: Vec::new() };
+        let mut line = LogLine {
+            level,
+            message: String::new(),
+            key: None,
+            fields: Vec::new(),
+        };
         event.record(&mut line);
         self.0.tell_log_line(&line);
     }

@@ -64,9 +64,11 @@ impl Instance {
         let mut store = Store::new(pre.engine(), host);
         store.limiter(|host| &mut host.limits);
         store.set_epoch_deadline(DEADLINE_TICKS);
+        let quiet = quiet();
         let policy = pre
             .instantiate(&mut store)
             .map_err(|error| fault("instantiation", &error))?;
+        drop(quiet);
         let mut instance = Self {
             store,
             policy,

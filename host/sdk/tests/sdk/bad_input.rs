@@ -30,7 +30,7 @@ fn a_file_that_is_not_there_is_named() {
 fn a_policy_loads_from_a_file_with_the_same_digest() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("consecutive.wasm");
-    std::fs::write(&path, include_bytes!("../components/consecutive.wasm")).unwrap();
+    std::fs::write(&path, include_bytes!("../../components/consecutive.wasm")).unwrap();
     let (loaded, shipped) = (Policy::from_file(&path).unwrap(), Policy::consecutive().unwrap());
     assert_eq!(loaded.digest(), shipped.digest());
     assert_eq!(
@@ -48,7 +48,7 @@ fn bytes_that_are_no_component_are_told_from_each_other() {
         error.starts_with("the policy is a core WebAssembly module, not a WebAssembly component"),
         "{error}"
     );
-    let shipped: &[u8] = include_bytes!("../components/consecutive.wasm");
+    let shipped: &[u8] = include_bytes!("../../components/consecutive.wasm");
     let half = shipped.get(..shipped.len() / 2).unwrap();
     assert!(matches!(refused(half), PolicyError::Damaged { .. }));
     assert!(matches!(
