@@ -306,3 +306,53 @@ impl fmt::Display for LogLine {
         write!(f, "log   {:<5} {}  {fields}", self.level.as_str(), self.message)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told() -> Told {
+        Told {
+            started: Instant::now(),
+            parts: Mutex::default(),
+        }
+    }
+
+    fn line(level: Level, fields: &[&str]) -> LogLine {
+        let fields = fields.iter().map(|field| (*field).to_owned()).collect();
+        LogLine {
+            level,
+            message: String::new(),
+            key: Some("sms".to_owned()),
+            fields,
+        }
+    }
+
+    #[test]
+    fn a_transition_is_printed_once_all_three_parts_are_there_in_whichever_order() {
+        let told = told();
+        told.tell("sms", |waiting| waiting.spans.push_back("span".to_owned()));
+        told.tell("push", |waiting| {
+            waiting.transitions.push_back("of another circuit".to_owned())
+        });
+        told.tell("sms", |waiting| {
+            waiting.transitions.push_back("transition".to_owned())
+        });
+        assert_eq!(told.parts.lock().printed, 0);
+        told.tell("sms", |waiting| waiting.log_lines.push_back("log".to_owned()));
+
+        let transitions = Transitions {
+            told: Arc::new(told),
+            subscriptions: Mutex::default(),
+        };
+        assert_eq!(transitions.printed(), 1);
+        assert_eq!(transitions.incomplete(), ["push"]);
+    }
+
+    #[test]
+    fn faults_and_changes_of_mode_are_no_part_of_a_transition() {
+        assert!(line(Level::WARN, &["topic=sms", "wait=30s"]).tells_of_a_transition());
+        assert!(!line(Level::ERROR, &["topic=sms", "call=acquire"]).tells_of_a_transition());
+        assert!(!line(Level::INFO, &["topic=sms", "mode=forced-open"]).tells_of_a_transition());
+    }
+}

@@ -17,7 +17,7 @@ use crate::bindings::tripwit::breaker::{log, spans, types};
 use crate::bindings::{Breaker, BreakerPre};
 use crate::clock::{Clock, timestamp};
 use crate::engine::DEADLINE_TICKS;
-use crate::telemetry::Told;
+use crate::telemetry::{Heard, Told};
 
 /// A component that trapped, overran its deadline or handed out nonsense.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,9 +83,9 @@ impl Instance {
         self.reading.store(now, Ordering::Relaxed);
     }
 
-    /// What the component has told since this was last called: log lines and spans, in order.
-    pub(crate) fn take_told(&mut self) -> Vec<Told> {
-        std::mem::take(&mut self.store.data_mut().told)
+    /// What the component has told since this was last called.
+    pub(crate) fn take_told(&mut self) -> Heard {
+        std::mem::take(&mut self.store.data_mut().heard)
     }
 }
 
@@ -142,7 +142,7 @@ pub(crate) struct Host {
     wasi: WasiCtx,
     table: ResourceTable,
     limits: Limits,
-    told: Vec<Told>,
+    heard: Heard,
 }
 
 impl Host {
@@ -171,13 +171,7 @@ impl Host {
                 within: limits,
                 memory: memory.clone(),
             },
-            told: Vec::new(),
-        }
-    }
-
-    fn tell(&mut self, told: Told) {
-        if self.told.len() < MAX_TOLD {
-            self.told.push(told);
+            heard: Heard::default(),
         }
     }
 }
@@ -199,13 +193,13 @@ pub(crate) fn link(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
 
 impl log::Host for Host {
     fn log(&mut self, level: log::Level, message: String, fields: Vec<types::Field>) {
-        self.tell(Told::log(level, message, fields));
+        self.heard.add(Told::log(level, message, fields));
     }
 }
 
 impl spans::Host for Host {
     fn export_span(&mut self, span: spans::Span) {
-        self.tell(Told::span(span));
+        self.heard.add(Told::span(span));
     }
 }
 
@@ -275,6 +269,3 @@ impl ResourceLimiter for Limits {
         self.within.memories()
     }
 }
-
-/// How many log lines and spans one crossing may leave.
-const MAX_TOLD: usize = 4_096;

@@ -213,10 +213,10 @@ impl Machine {
         let (instance, _) = self.parts(circuit.slot)?;
         instance.set_now(cx.now);
         let attached = instance.attach(&circuit.key, circuit.settings.as_str())?;
-        let told = instance.take_told();
+        let heard = instance.take_told();
         match attached {
             Ok(attachment) => self.take(cx, circuit, &attachment, "attach").map(|_| {
-                cx.outlet.push(told, Vec::new());
+                cx.outlet.push(heard, Vec::new());
                 Ok(())
             }),
             Err(error) => Ok(Err(error)),

@@ -21,6 +21,23 @@ pub(crate) enum Told {
     Span(Span),
 }
 
+/// What a component tells in one crossing: log lines and spans, in order, as many as the queue could hold.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    told: Vec<Told>,
+    dropped: u64,
+}
+
+impl Heard {
+    pub(crate) fn add(&mut self, told: Told) {
+        if self.told.len() < CAPACITY {
+            self.told.push(told);
+        } else {
+            self.dropped += 1;
+        }
+    }
+}
+
 /// A log line.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -92,23 +109,21 @@ struct Queue {
 
 impl Outlet {
     /// Queues what a crossing told, and the moves it made. Called under the shard's lock, so that order is kept.
-    pub(crate) fn push(&self, told: Vec<Told>, moves: Vec<Event>) {
-        if told.is_empty() && moves.is_empty() {
+    pub(crate) fn push(&self, heard: Heard, moves: Vec<Event>) {
+        if heard.told.is_empty() && moves.is_empty() {
             return;
         }
-        self.extend(
-            told.into_iter()
-                .map(What::Told)
-                .chain(moves.into_iter().map(What::Moved)),
-        );
+        let told = heard.told.into_iter().map(What::Told);
+        self.extend(told.chain(moves.into_iter().map(What::Moved)), heard.dropped);
     }
 
     /// Queues a fault of the component.
     pub(crate) fn fault(&self, key: Option<Arc<str>>, fault: Fault) {
-        self.extend(std::iter::once(What::Fault { key, fault }));
+        self.extend(std::iter::once(What::Fault { key, fault }), 0);
     }
 
-    fn extend(&self, all: impl Iterator<Item = What>) {
+    /// Queues what there is room for. `dropped` were dropped before.
+    fn extend(&self, all: impl Iterator<Item = What>, mut dropped: u64) {
         let context = Context::current();
         let caller = tracing::Span::current();
         let entry = |what| Entry {
@@ -120,14 +135,15 @@ impl Outlet {
         for what in all {
             if queue.entries.len() < CAPACITY {
                 queue.entries.push_back(entry(what));
-                continue;
+            } else {
+                dropped += 1;
             }
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-            if !queue.overflowed {
-                queue.overflowed = true;
-                // The one entry beyond the capacity says that there were more.
-                queue.entries.push_back(entry(What::Overflow));
-            }
+        }
+        self.dropped.fetch_add(dropped, Ordering::Relaxed);
+        if dropped > 0 && !queue.overflowed {
+            queue.overflowed = true;
+            // The one entry beyond the capacity says that there were more.
+            queue.entries.push_back(entry(What::Overflow));
         }
     }
 

@@ -1,1 +1,25 @@
-//! Placeholder.
+//! A lease never changes what a breaker does.
+//!
+//! Every state that a policy reaches within so many steps is walked twice at once: by a host that asks the policy each
+//! time, and by one that decides by its leases as far as they reach. Whatever happens next in each of these states, both
+//! must answer the same, and once the second has handed in what it kept back, both circuits must be the same.
+//!
+//! [`walk`](fn@walk) does so on the native core, with a small [`Host`]; [`Replay`] takes the paths that it found through
+//! the component in the real host. A [`Setting`] is a policy's settings with the bounds of its walk.
+
+mod answer;
+mod host;
+mod replay;
+mod settings;
+mod shape;
+mod share;
+mod step;
+mod walk;
+
+pub use answer::{Answer, Shown};
+pub use host::{Host, Permit};
+pub use replay::{Replay, Replayed};
+pub use settings::{CONSECUTIVE, OUTBOX, SHARE, Setting};
+pub use share::{Share, ShareSettings};
+pub use step::{Step, UNIT, Trace};
+pub use walk::{Bounds, Difference, Walk, walk};

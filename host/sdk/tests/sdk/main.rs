@@ -8,6 +8,7 @@
 
 mod bad_input;
 mod calls;
+mod faults;
 mod registry;
 mod support;
 mod telemetry;

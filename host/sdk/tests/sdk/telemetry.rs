@@ -16,11 +16,11 @@ use crate::support::{circuits, touchy, touchy_circuits};
 
 /// An event, as a log would write it.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Line {
-    level: String,
-    target: String,
-    within: Option<String>,
-    fields: BTreeMap<String, String>,
+pub struct Line {
+    pub level: String,
+    pub target: String,
+    pub within: Option<String>,
+    pub fields: BTreeMap<String, String>,
 }
 
 impl Visit for Line {
@@ -53,7 +53,7 @@ where
     }
 }
 
-fn logged(work: impl FnOnce()) -> Vec<Line> {
+pub fn logged(work: impl FnOnce()) -> Vec<Line> {
     let log = Log::default();
     tracing::subscriber::with_default(tracing_subscriber::registry().with(log.clone()), work);
     let lines = log.0.lock().unwrap();
