@@ -33,6 +33,9 @@ use crate::world::World;
 /// What the report and the end of the process may take of the time there is.
 const SPARE: Duration = Duration::from_secs(1);
 
+/// How many problems are printed, so that one cause of many does not fill the screen.
+const MOST_PROBLEMS: usize = 12;
+
 /// Delivers notifications over HTTP to providers that fail, hang and recover, through circuit breakers.
 #[derive(Debug, Parser)]
 #[command(
@@ -61,7 +64,13 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(problems) => {
-            problems.iter().for_each(|problem| terminal::complain(problem));
+            problems
+                .iter()
+                .take(MOST_PROBLEMS)
+                .for_each(|problem| terminal::complain(problem));
+            if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
+                terminal::complain(&format!("and {more} more"));
+            }
             ExitCode::FAILURE
         }
         Err(error) => {

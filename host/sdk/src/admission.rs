@@ -56,13 +56,14 @@ impl Held {
 }
 
 /// What a lease's answer means for a call that wants to begin.
+#[inline(always)]
 pub(crate) fn decided(
     circuit: &Circuit,
-    view: &View,
+    view: View,
     answer: Decision,
     now: impl FnOnce() -> u64,
 ) -> Result<Held, Rejection> {
-    let lease = &view.lease;
+    let lease = view.lease;
     match answer {
         Decision::Admit(admission) => Ok(Held {
             admission: Some(admission),
@@ -90,7 +91,7 @@ pub(crate) fn acquire_locked(
     let view = circuit.gate.read_locked();
     let answer = view.answer(|| cx.now);
     if answer != Decision::Ask && (!cx.env.ignore_leases || view.at_fault) {
-        return decided(circuit, &view, answer, || cx.now);
+        return decided(circuit, view, answer, || cx.now);
     }
     let asked = machine.cross(cx, circuit, |instance, number| {
         let admission = instance.acquire(number)?;
@@ -119,10 +120,11 @@ pub(crate) fn acquire_locked(
             (answer, OnFault::Admit | OnFault::Reject) => answer,
         },
     };
-    decided(circuit, &view, answer, || cx.now)
+    decided(circuit, view, answer, || cx.now)
 }
 
 /// Whether the lease as it is now settles the call, so that the component need not be told.
+#[inline(always)]
 pub(crate) fn settled_by_lease(
     env: &Env,
     circuit: &Circuit,
@@ -144,7 +146,7 @@ pub(crate) fn settled_by_lease(
                 return true;
             }
             Weight::Nothing => return true,
-            Weight::Keep { allowed } => match circuit.gate.keep(&view, allowed) {
+            Weight::Keep { allowed } => match circuit.gate.keep(view.epoch, allowed) {
                 Keeping::Kept => return true,
                 Keeping::Changed => {}
                 Keeping::Closed => return false,

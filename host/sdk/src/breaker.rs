@@ -138,7 +138,11 @@ impl Breaker {
     #[must_use]
     pub fn is_available(&self) -> bool {
         let view = self.breakers.view(self.shard, &self.circuit);
-        view.lease.mode == Mode::Shadow || !view.lease.rejects_at(self.breakers.env.clock.monotonic())
+        let rejects = || match view.lease.until {
+            None => view.lease.rejects_at(0),
+            Some(_) => view.lease.rejects_at(self.now()),
+        };
+        view.lease.mode == Mode::Shadow || !rejects()
     }
 
     /// Opens the circuit, as if the policy had decided so.

@@ -4,6 +4,9 @@
 //! shard's lock. Successes that a lease lets the host keep back are counted in one word together with the lease's
 //! epoch, so that none can land under a lease that it was not kept back under.
 //!
+//! What a healthy call runs through is always inlined: a view that is written to memory and read back costs more than all
+//! the rest of it.
+//!
 //! Every method whose name ends in `_locked` may be called only by the holder of the shard's lock.
 
 use crate::lease::{Lease, Standing, Successes};
@@ -102,6 +105,7 @@ pub(crate) enum Keeping {
 
 impl View {
     /// Decides on a call that wants to begin. `now` is asked for only where it matters.
+    #[inline(always)]
     pub(crate) fn answer(&self, now: impl FnOnce() -> u64) -> Answer {
         let lease = &self.lease;
         let left = match lease.until {
@@ -127,6 +131,7 @@ impl View {
     }
 
     /// Whether a permit no longer counts.
+    #[inline(always)]
     pub(crate) fn voids(&self, permit: &Admission) -> bool {
         self.lease.generation != permit.generation || self.incarnation != permit.incarnation || self.at_fault
     }
@@ -134,6 +139,7 @@ impl View {
     /// Decides on a call that ended at `now` after it ran for `took`.
     ///
     /// Without a reading of the clock nothing that depends on it is decided here.
+    #[inline(always)]
     pub(crate) fn weigh(
         &self,
         permit: &Admission,
@@ -161,10 +167,12 @@ impl View {
     }
 
     /// Whether a reading of the clock is needed to decide on a success.
+    #[inline(always)]
     pub(crate) fn weighs_by_the_clock(&self) -> bool {
         matches!(self.lease.successes, Successes::UpTo { before: Some(_), .. })
     }
 
+    #[inline(always)]
     fn is_slow(&self, took: Option<u64>) -> bool {
         matches!((took, self.lease.slow_after), (Some(took), Some(limit)) if took > limit)
     }
@@ -196,6 +204,7 @@ impl Gate {
     }
 
     /// The lease at this moment; `None` when a writer is at work.
+    #[inline(always)]
     pub(crate) fn read(&self) -> Option<View> {
         let before = self.words.sequence.load(Ordering::Acquire);
         if before % 2 == 1 {
@@ -211,6 +220,7 @@ impl Gate {
         self.load(self.words.sequence.load(Ordering::Relaxed))
     }
 
+    #[inline(always)]
     fn load(&self, sequence: u64) -> View {
         let words = &self.words;
         let packed = Packed(words.packed.load(Ordering::Relaxed));
@@ -254,15 +264,15 @@ impl Gate {
         words.sequence.store(sequence.wrapping_add(2), Ordering::Release);
     }
 
-    /// Keeps one success back under the lease of `view`.
-    pub(crate) fn keep(&self, view: &View, allowed: u32) -> Keeping {
+    /// Keeps one success back under the lease of this epoch.
+    pub(crate) fn keep(&self, epoch: u64, allowed: u32) -> Keeping {
         let allowed = u64::from(allowed).min(MAX_COUNT);
         let mut seen = self.kept.0.load(Ordering::Relaxed);
         loop {
             if seen == CLOSED {
                 return Keeping::Closed;
             }
-            if seen >> COUNT_BITS != view.epoch & EPOCH_MASK {
+            if seen >> COUNT_BITS != epoch & EPOCH_MASK {
                 return Keeping::Changed;
             }
             if seen & COUNT_MASK >= allowed {
@@ -347,6 +357,7 @@ impl Packed {
         (Self(word), ticket, before)
     }
 
+    #[inline(always)]
     fn standing(self, ticket: u64) -> Standing {
         match self.0 & 3 {
             0 => Standing::Admit(ticket),
@@ -356,6 +367,7 @@ impl Packed {
         }
     }
 
+    #[inline(always)]
     fn reason(self) -> RejectionReason {
         match self.0 >> 2 & 7 {
             0 => RejectionReason::Open,
@@ -366,6 +378,7 @@ impl Packed {
         }
     }
 
+    #[inline(always)]
     fn state(self) -> State {
         match self.0 >> 5 & 3 {
             0 => State::Closed,
@@ -374,6 +387,7 @@ impl Packed {
         }
     }
 
+    #[inline(always)]
     fn mode(self) -> Mode {
         match self.0 >> 7 & 3 {
             0 => Mode::Automatic,
@@ -383,6 +397,7 @@ impl Packed {
         }
     }
 
+    #[inline(always)]
     fn successes(self, before: Option<u64>) -> Successes {
         match self.0 >> 9 & 3 {
             0 => Successes::Each,
@@ -394,6 +409,7 @@ impl Packed {
         }
     }
 
+    #[inline(always)]
     fn at_fault(self) -> bool {
         self.0 >> 11 & 1 == 1
     }

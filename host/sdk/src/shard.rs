@@ -61,7 +61,7 @@ impl Shard {
             let mut now = None;
             let answer = view.answer(|| *now.insert(env.clock.monotonic()));
             if answer != Decision::Ask {
-                return decided(circuit, &view, answer, || {
+                return decided(circuit, view, answer, || {
                     now.unwrap_or_else(|| env.clock.monotonic())
                 });
             }

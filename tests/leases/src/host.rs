@@ -8,7 +8,6 @@ use tripwit_core::{
 };
 
 use crate::answer::{Answer, Shown};
-use crate::shape::shape;
 use crate::step::{CAUSE, RETRY_AFTER, Step, TRIP_WAIT};
 
 /// A host of one circuit.
@@ -82,7 +81,9 @@ impl<P: Policy> Host<P> {
             Step::Timeout(permit) => self.end(permit, Outcome::Timeout, now),
             Step::Ignored(permit) => self.end(permit, Outcome::Ignored, now),
             Step::Trip => Answer::Moved(self.command(now, |circuit, env| circuit.trip(None, env))),
-            Step::TripFor => Answer::Moved(self.command(now, |circuit, env| circuit.trip(Some(TRIP_WAIT), env))),
+            Step::TripFor => {
+                Answer::Moved(self.command(now, |circuit, env| circuit.trip(Some(TRIP_WAIT), env)))
+            }
             Step::Reset => Answer::Moved(self.command(now, Circuit::reset)),
             Step::SetMode(mode) => {
                 self.cross(now, |circuit, env| circuit.set_mode(mode, env));
@@ -129,12 +130,12 @@ impl<P: Policy> Host<P> {
         }
     }
 
-    /// All that the circuit holds, lost probes left out.
+    /// All that the circuit holds: lost probes left out, and all as of now.
     pub(crate) fn held(&self, now: Instant) -> String {
         let (mut circuit, mut numbers) = (self.circuit.clone(), self.numbers.clone());
         // The end of a call that never was changes nothing, but lost probes are then given up.
         circuit.settle(0, &Report::of(Outcome::Ignored), &mut env(now, &mut numbers));
-        shape(&format!("{circuit:?} {numbers:?}"), now, 0)
+        format!("{circuit:?} {numbers:?}")
     }
 
     /// How many calls are under way whose end will be told.
@@ -212,7 +213,13 @@ impl<P: Policy> Host<P> {
     }
 
     /// Whether the lease settles a call that ended, so that the circuit need not be told now.
-    fn settled(&mut self, permit: &Permit, outcome: Outcome, took: Option<Nanoseconds>, now: Instant) -> bool {
+    fn settled(
+        &mut self,
+        permit: &Permit,
+        outcome: Outcome,
+        took: Option<Nanoseconds>,
+        now: Instant,
+    ) -> bool {
         if permit.generation != self.lease.generation {
             self.stale_results += 1;
             return true;

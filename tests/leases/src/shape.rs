@@ -64,7 +64,10 @@ mod tests {
 
     #[test]
     fn instants_are_relative_to_now_and_counts_are_not() {
-        assert_eq!(shaped("until: 12, failures: 2", 10), shaped("until: 5, failures: 2", 3));
+        assert_eq!(
+            shaped("until: 12, failures: 2", 10),
+            shaped("until: 5, failures: 2", 3)
+        );
         assert_ne!(shaped("until: 12", 10), shaped("until: 12", 11));
         assert_eq!(shaped("until: Some(12)", 12), shaped("until: Some(12)", 20));
         assert_ne!(shaped("failures: 2", 0), shaped("failures: 3", 0));

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use tripwit_core::{Instant, Lease, Policy};
 
-use crate::answer::Answer;
 use crate::host::Host;
 use crate::shape::shape;
 use crate::step::{Step, Trace, UNIT};
@@ -126,7 +125,10 @@ pub fn walk<P: Policy>(
     };
     let mut walk = Walk::default();
     let mut known = HashSet::from([start.key()]);
-    walk.found.push(Found { from: None, permits: 0 });
+    walk.found.push(Found {
+        from: None,
+        permits: 0,
+    });
     let mut layer = vec![(0, start)];
     for depth in 0..=bounds.steps {
         let mut next = Vec::new();
@@ -195,7 +197,13 @@ impl<P: Policy> Both<P> {
     fn key(&self) -> String {
         let Self { asking, leased, .. } = self;
         let behind = (leased.kept_back > 0).then_some(&leased.circuit);
-        let shown = (&asking.circuit, behind, &leased.lease, leased.kept_back, &leased.permits);
+        let shown = (
+            &asking.circuit,
+            behind,
+            &leased.lease,
+            leased.kept_back,
+            &leased.permits,
+        );
         let timeouts = leased.permits.iter().filter_map(|permit| permit.call_timeout);
         let oldest = timeouts.max().map_or(0, |limit| limit.saturating_add(UNIT));
         shape(&format!("{shown:?}"), self.now, oldest)
@@ -206,6 +214,8 @@ fn same<T: PartialEq + fmt::Debug>(what: &str, asked: &T, leased: &T) -> Result<
     if asked == leased {
         Ok(())
     } else {
-        Err(format!("{what} differ: {asked:?} when asked each time, {leased:?} by leases"))
+        Err(format!(
+            "{what} differ: {asked:?} when asked each time, {leased:?} by leases"
+        ))
     }
 }

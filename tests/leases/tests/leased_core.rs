@@ -1,8 +1,10 @@
 //! Leases on the native core: equal, and found out where they lie.
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
-use tripwit_core::{Allowance, Consecutive, Lease, Outbox, Policy, Standing, Successes, Timed};
-use tripwit_leases::{Bounds, CONSECUTIVE, Difference, OUTBOX, SHARE, Setting, Share, UNIT, Walk, walk};
+use tripwit_core::{
+    Allowance, Consecutive, Lease, Outbox, Policy, RejectionReason, Standing, Successes, Timed,
+};
+use tripwit_leases::{CONSECUTIVE, Difference, OUTBOX, SHARE, Setting, Share, UNIT, Walk, walk};
 
 fn walked<P: Policy>(setting: &Setting, read: fn(Lease) -> Lease) -> Result<Walk, Difference> {
     walk::<P>(P::parse(setting.json).unwrap(), setting.bounds, read)
@@ -22,7 +24,10 @@ fn leased_as_asked<P: Policy>(settings: &[Setting]) {
             walk.ended,
             walk.ended_untold,
         );
-        assert!(walk.begun_unasked > 0 && walk.ended_untold > 0, "the leases decide nothing");
+        assert!(
+            walk.begun_unasked > 0 && walk.ended_untold > 0,
+            "the leases decide nothing"
+        );
     }
 }
 
@@ -41,3 +46,79 @@ fn successes_kept_back_by_number_change_nothing() {
     leased_as_asked::<Timed<Share>>(SHARE);
 }
 
+#[test]
+fn an_allowance_that_is_one_too_many_is_found_out() {
+    let lie = |lease: Lease| Lease {
+        successes: match lease.successes {
+            Successes::Each => Successes::UpTo(Allowance {
+                successes: 1,
+                before: None,
+            }),
+            Successes::UpTo(allowance) => Successes::UpTo(Allowance {
+                successes: allowance.successes.saturating_add(1),
+                ..allowance
+            }),
+            Successes::Never => Successes::Never,
+        },
+        ..lease
+    };
+    shows_at::<Timed<Share>>(
+        &SHARE[0],
+        lie,
+        "acquire, acquire, failure of 0, acquire, failure of 0, success of 0",
+    );
+}
+
+#[test]
+fn a_lease_that_drops_successes_that_count_are_found_out() {
+    let lie = |lease: Lease| Lease {
+        successes: Successes::Never,
+        ..lease
+    };
+    shows_at::<Consecutive>(
+        &CONSECUTIVE[0],
+        lie,
+        "acquire, acquire, failure of 0, success of 0",
+    );
+}
+
+#[test]
+fn a_lease_that_holds_one_tick_too_long_is_found_out() {
+    let lie = |lease: Lease| Lease {
+        until: lease.until.map(|until| until + UNIT),
+        ..lease
+    };
+    shows_at::<Consecutive>(&CONSECUTIVE[0], lie, "trip, acquire");
+}
+
+#[test]
+fn a_lease_that_hides_a_free_probe_is_found_out() {
+    let lie = |lease: Lease| Lease {
+        standing: match lease.standing {
+            Standing::Ask => Standing::Reject(RejectionReason::ProbeLimit),
+            standing @ (Standing::Admit(_) | Standing::Pass | Standing::Reject(_)) => standing,
+        },
+        ..lease
+    };
+    let two_probes = CONSECUTIVE
+        .iter()
+        .find(|setting| setting.name == "two probes")
+        .unwrap();
+    shows_at::<Consecutive>(two_probes, lie, "trip, tick, acquire, acquire");
+}
+
+#[test]
+fn a_tripped_circuit_that_admits_is_found_out() {
+    let lie = |lease: Lease| Lease {
+        standing: Standing::Admit(lease.generation),
+        ..lease
+    };
+    shows_at::<Outbox>(&OUTBOX[0], lie, "trip, acquire");
+}
+
+/// The first difference, which a shortest trace shows.
+fn shows_at<P: Policy>(setting: &Setting, lie: fn(Lease) -> Lease, trace: &str) {
+    let difference = walked::<P>(setting, lie).unwrap_err();
+    println!("{difference}");
+    assert_eq!(difference.trace.to_string(), trace);
+}

@@ -148,7 +148,7 @@ fn only_as_many_are_kept_back_as_the_lease_allows() {
     let gate = gate(up_to(2, None));
     let view = gate.read().unwrap();
     assert_eq!(
-        [(); 3].map(|()| gate.keep(&view, 2)),
+        [(); 3].map(|()| gate.keep(view.epoch, 2)),
         [Keeping::Kept, Keeping::Kept, Keeping::Closed]
     );
     assert_eq!(cross(&gate, up_to(2, None)), 2);
@@ -161,11 +161,11 @@ fn nothing_lands_under_a_lease_that_it_was_not_kept_back_under() {
     let before = gate.read().unwrap();
     cross(&gate, up_to(2, None));
     assert_eq!(
-        gate.keep(&before, 2),
+        gate.keep(before.epoch, 2),
         Keeping::Changed,
         "an equal lease is still another one"
     );
-    assert_eq!(gate.keep(&gate.read().unwrap(), 2), Keeping::Kept);
+    assert_eq!(gate.keep(gate.read().unwrap().epoch, 2), Keeping::Kept);
 }
 
 #[test]
@@ -173,10 +173,10 @@ fn the_counter_is_closed_during_a_crossing() {
     let gate = gate(up_to(2, None));
     let view = gate.read().unwrap();
     gate.close_locked();
-    assert_eq!(gate.keep(&view, 2), Keeping::Closed);
+    assert_eq!(gate.keep(view.epoch, 2), Keeping::Closed);
     gate.open_locked();
     assert_eq!(
-        gate.keep(&view, 2),
+        gate.keep(view.epoch, 2),
         Keeping::Kept,
         "nothing was published, so the lease is the same"
     );
@@ -237,7 +237,7 @@ fn successes_kept_back_by_many_threads_are_all_handed_in_once() {
     let lock = std::sync::Mutex::new(0_u64);
     let settle = || loop {
         let view = gate.read();
-        match view.map(|view| gate.keep(&view, 50)) {
+        match view.map(|view| gate.keep(view.epoch, 50)) {
             Some(Keeping::Kept) => return,
             Some(Keeping::Changed) => {}
             Some(Keeping::Closed) | None => {
@@ -328,7 +328,7 @@ proptest! {
         for step in steps {
             match step {
                 0 => view = gate.read().unwrap(),
-                1 => kept += u32::from(gate.keep(&view, allowed) == Keeping::Kept),
+                1 => kept += u32::from(gate.keep(view.epoch, allowed) == Keeping::Kept),
                 _ => {
                     let held = cross(&gate, up_to(allowed, None));
                     prop_assert!(held <= allowed);
