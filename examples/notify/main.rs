@@ -43,7 +43,7 @@ const MOST_PROBLEMS: usize = 12;
     after_help = "\
 Examples:
   cargo run --example notify                 # seven seconds
-  cargo run --example notify -- --scale 1    # the real waits and time-outs: three minutes
+  cargo run --example notify -- --scale 1    # the real waits and time-outs: four minutes
 
 Exit code: 0 when every promise was kept, 1 when one was not, 2 for bad arguments."
 )]

@@ -1,9 +1,5 @@
 //! A healthy call allocates nothing.
-#![expect(
-    unsafe_code,
-    clippy::unwrap_used,
-    reason = "a counting allocator is unsafe to write; these are tests"
-)]
+#![expect(unsafe_code, reason = "a counting allocator is unsafe to write")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -33,8 +33,9 @@ struct Attached {
     generations: Vec<u64>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Permit {
+    key: String,
     circuit: u32,
     ticket: Ticket,
     started: u64,
@@ -111,6 +112,7 @@ impl Driver {
         self.heed(key, &answer.lease)?;
         let permit = match answer.decision {
             Decision::Admit(ticket) => Some(Permit {
+                key: key.to_owned(),
                 circuit,
                 ticket,
                 started,
@@ -118,13 +120,13 @@ impl Driver {
             }),
             Decision::Pass | Decision::Reject(_) => None,
         };
-        if let Some((label, permit)) = label.zip(permit) {
+        if let Some((label, permit)) = label.zip(permit.clone()) {
             self.permits.insert(label.to_owned(), permit);
         }
         Ok((admission(answer.decision, answer.transition), permit))
     }
 
-    fn settle(&mut self, key: &str, permit: &Permit, end: End, details: Details) -> Result<Value> {
+    fn settle(&mut self, permit: &Permit, end: End, details: Details) -> Result<Value> {
         let took = self.clock.monotonic().saturating_sub(permit.started);
         let late = permit.call_timeout.is_some_and(|limit| took > limit);
         let report = Report {
@@ -138,16 +140,14 @@ impl Driver {
             cause: details.cause,
         };
         let answer = self.guest.settle(permit.circuit, permit.ticket, &report)?;
-        if self.circuits.contains_key(key) {
-            self.heed(key, &answer.lease)?;
-        }
+        self.heed(&permit.key, &answer.lease)?;
         Ok(json!({"counted": answer.counted, "transition": transition(answer.transition)}))
     }
 
     fn permit(&self, label: &str) -> Result<Permit> {
         self.permits
             .get(label)
-            .copied()
+            .cloned()
             .with_context(|| format!("no call was admitted as {label:?}"))
     }
 
@@ -277,16 +277,18 @@ impl Player for Driver {
             Verb::Acquire { value } => self.acquire(key, Some(value)).map(|(answer, _)| answer),
             Verb::Settle { value, outcome, retry_after, cause } => {
                 let permit = self.permit(value)?;
-                self.settle(key, &permit, *outcome, Details::new(*retry_after, cause))
+                self.settle(&permit, *outcome, Details::new(*retry_after, cause))
             }
             Verb::Call { value, retry_after, cause } => {
                 let (answer, permit) = self.acquire(key, None)?;
                 let permit = permit.with_context(|| format!("the call was not admitted: {answer}"))?;
-                self.settle(key, &permit, *value, Details::new(*retry_after, cause))
+                self.settle(&permit, *value, Details::new(*retry_after, cause))
             }
             Verb::SettleSuccesses { value, count } => {
                 let permit = self.permit(value)?;
-                self.command(key, |guest, number| guest.settle_successes(number, permit.ticket, *count))
+                self.command(&permit.key, |guest, number| {
+                    guest.settle_successes(number, permit.ticket, *count)
+                })
             }
             Verb::Trip { value } => {
                 let wait = match value {

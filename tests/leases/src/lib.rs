@@ -8,6 +8,8 @@
 //! the component in the real host. A [`Setting`] is a policy's settings with the bounds of its walk.
 
 mod answer;
+mod client;
+mod difference;
 mod host;
 mod replay;
 mod settings;
@@ -17,9 +19,10 @@ mod step;
 mod walk;
 
 pub use answer::{Answer, Shown};
+pub use difference::Difference;
 pub use host::{Host, Permit};
 pub use replay::{Replay, Replayed};
 pub use settings::{CONSECUTIVE, OUTBOX, SHARE, Setting};
 pub use share::{Share, ShareSettings};
-pub use step::{Step, UNIT, Trace};
-pub use walk::{Bounds, Difference, Walk, walk};
+pub use step::{Step, Trace, UNIT};
+pub use walk::{Bounds, Walk, walk};

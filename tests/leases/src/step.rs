@@ -8,13 +8,13 @@ use tripwit_core::{Mode, Nanoseconds};
 pub const UNIT: Nanoseconds = 1_000_000;
 
 /// For how long an operator opens a circuit who says so.
-pub const TRIP_WAIT: Nanoseconds = 3 * UNIT;
+pub(crate) const TRIP_WAIT: Nanoseconds = 3 * UNIT;
 
 /// How long every failure asks to be left alone. Heeded only where the settings say so.
-pub const RETRY_AFTER: Nanoseconds = 2 * UNIT;
+pub(crate) const RETRY_AFTER: Nanoseconds = 2 * UNIT;
 
 /// What every failure gives as its cause.
-pub const CAUSE: &str = "refused";
+pub(crate) const CAUSE: &str = "refused";
 
 /// One thing that happens. Permits are numbered in the order in which they were given, those that ended left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

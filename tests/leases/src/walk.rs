@@ -1,11 +1,12 @@
 //! Every state within so many steps, and every step from each.
 
 use std::collections::HashSet;
-use std::fmt;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use tripwit_core::{Instant, Lease, Policy};
 
+use crate::difference::{Difference, same};
 use crate::host::Host;
 use crate::shape::shape;
 use crate::step::{Step, Trace, UNIT};
@@ -40,23 +41,6 @@ struct Found {
     from: Option<(usize, Step)>,
     permits: usize,
 }
-
-/// Asking each time and deciding by leases are not the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// What led to it; the last step shows it.
-    pub trace: Trace,
-    /// What differs.
-    pub problem: String,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "after {}: {}", self.trace, self.problem)
-    }
-}
-
-impl std::error::Error for Difference {}
 
 impl Walk {
     /// How many states there are.
@@ -174,8 +158,8 @@ impl<P: Policy> Both<P> {
         }
         let asked = self.leased.asked;
         let (one, other) = (self.asking.step(step, self.now), self.leased.step(step, self.now));
-        same("answers", &one, &other)?;
-        same("moves", &self.asking.moves(), &self.leased.moves())?;
+        alike("answers", &one, &other)?;
+        alike("moves", &self.asking.moves(), &self.leased.moves())?;
         self.compare()?;
         Ok(self.leased.asked > asked)
     }
@@ -185,13 +169,13 @@ impl<P: Policy> Both<P> {
         let now = self.now;
         let mut leased = self.leased.clone();
         leased.hand_in(now);
-        same("moves by what was kept back", &Vec::new(), &leased.moves())?;
-        same("permits", &self.asking.permits, &leased.permits)?;
-        same("states", &self.asking.shown(now), &leased.shown(now))?;
+        alike("moves by what was kept back", &Vec::new(), &leased.moves())?;
+        alike("permits", &self.asking.permits, &leased.permits)?;
+        alike("states", &self.asking.shown(now), &leased.shown(now))?;
         let (one, other) = (&self.asking.circuit, &leased.circuit);
-        same("leases", &one.lease(now), &other.lease(now))?;
-        same("snapshots", &one.save(now), &other.save(now))?;
-        same("circuits", &self.asking.held(now), &leased.held(now))
+        alike("leases", &one.lease(now), &other.lease(now))?;
+        alike("snapshots", &one.save(now), &other.save(now))?;
+        alike("circuits", &self.asking.held(now), &leased.held(now))
     }
 
     fn key(&self) -> String {
@@ -210,12 +194,7 @@ impl<P: Policy> Both<P> {
     }
 }
 
-fn same<T: PartialEq + fmt::Debug>(what: &str, asked: &T, leased: &T) -> Result<(), String> {
-    if asked == leased {
-        Ok(())
-    } else {
-        Err(format!(
-            "{what} differ: {asked:?} when asked each time, {leased:?} by leases"
-        ))
-    }
+/// What both hosts have must be the same.
+fn alike<T: PartialEq + Debug>(what: &str, asked: &T, leased: &T) -> Result<(), String> {
+    same(what, ("when asked each time", asked), ("by leases", leased))
 }

@@ -7,7 +7,7 @@ use tripwit::settings::Consecutive;
 use tripwit::{Breakers, BreakersBuilder, ManualClock, Operation, Policy, Subscription};
 
 /// Two failures open, five seconds later one probe closes.
-pub fn touchy() -> Consecutive {
+pub(crate) fn touchy() -> Consecutive {
     Consecutive::default()
         .failure_threshold(2)
         .success_threshold(1)
@@ -15,7 +15,7 @@ pub fn touchy() -> Consecutive {
 }
 
 /// A builder of circuits with these settings, in one shard, on a manual clock.
-pub fn circuits(settings: Consecutive) -> (BreakersBuilder, ManualClock) {
+pub(crate) fn circuits(settings: Consecutive) -> (BreakersBuilder, ManualClock) {
     let clock = ManualClock::new();
     let policy = Policy::consecutive().unwrap();
     (
@@ -28,13 +28,13 @@ pub fn circuits(settings: Consecutive) -> (BreakersBuilder, ManualClock) {
 }
 
 /// Circuits that open at two failures.
-pub fn touchy_circuits() -> (Breakers, ManualClock) {
+pub(crate) fn touchy_circuits() -> (Breakers, ManualClock) {
     let (builder, clock) = circuits(touchy());
     (builder.build().unwrap(), clock)
 }
 
 /// The moves of all circuits from now on.
-pub fn moves(breakers: &Breakers) -> (Arc<Mutex<Vec<Operation>>>, Subscription) {
+pub(crate) fn moves(breakers: &Breakers) -> (Arc<Mutex<Vec<Operation>>>, Subscription) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let list = heard.clone();
     let subscription = breakers.subscribe(move |event| list.lock().unwrap().push(event.transition.operation));
@@ -42,11 +42,11 @@ pub fn moves(breakers: &Breakers) -> (Arc<Mutex<Vec<Operation>>>, Subscription) 
 }
 
 /// A call that fails.
-pub fn refused() -> Result<(), &'static str> {
+pub(crate) fn refused() -> Result<(), &'static str> {
     Err("refused")
 }
 
 /// A call that ends well.
-pub fn fine() -> Result<(), &'static str> {
+pub(crate) fn fine() -> Result<(), &'static str> {
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use opentelemetry::trace::{SpanKind, Status, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry::{Context, global};
-use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context as LayerContext, Layer, SubscriberExt};
 use tripwit::{Clock, Instrumentation, Mode};
@@ -16,11 +16,11 @@ use crate::support::{circuits, touchy, touchy_circuits};
 
 /// An event, as a log would write it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
-    pub level: String,
-    pub target: String,
-    pub within: Option<String>,
-    pub fields: BTreeMap<String, String>,
+pub(crate) struct Line {
+    pub(crate) level: String,
+    pub(crate) target: String,
+    pub(crate) within: Option<String>,
+    pub(crate) fields: BTreeMap<String, String>,
 }
 
 impl Visit for Line {
@@ -53,7 +53,7 @@ where
     }
 }
 
-pub fn logged(work: impl FnOnce()) -> Vec<Line> {
+pub(crate) fn logged(work: impl FnOnce()) -> Vec<Line> {
     let log = Log::default();
     tracing::subscriber::with_default(tracing_subscriber::registry().with(log.clone()), work);
     let lines = log.0.lock().unwrap();
@@ -110,19 +110,76 @@ fn the_outbox_policy_tells_how_many_cycles() {
     );
 }
 
-/// One test for all of spans, since the tracer provider is one for the process.
-#[test]
-fn each_move_is_one_span_under_the_callers_context() {
-    let exporter = InMemorySpanExporter::default();
-    let provider = SdkTracerProvider::builder()
-        .with_simple_exporter(exporter.clone())
-        .build();
-    global::set_tracer_provider(provider.clone());
+/// Where the spans of this process go. The keys of each test are its own.
+fn exporter() -> (InMemorySpanExporter, SdkTracerProvider) {
+    static EXPORTER: LazyLock<(InMemorySpanExporter, SdkTracerProvider)> = LazyLock::new(|| {
+        let exporter = InMemorySpanExporter::default();
+        let provider = SdkTracerProvider::builder()
+            .with_simple_exporter(exporter.clone())
+            .build();
+        global::set_tracer_provider(provider.clone());
+        (exporter, provider)
+    });
+    EXPORTER.clone()
+}
 
-    let (builder, clock) = circuits(touchy());
-    let breaker = builder.build().unwrap().breaker("sms").unwrap();
-    let parent = provider.tracer("test").start("delivery");
-    let context = Context::current_with_span(parent);
+/// The finished spans of one circuit.
+fn spans_of(key: &str) -> Vec<SpanData> {
+    let mut spans = exporter().0.get_finished_spans().unwrap();
+    spans.retain(|span| {
+        span.name
+            .strip_prefix(key)
+            .is_some_and(|rest| rest.starts_with(' '))
+    });
+    spans
+}
+
+#[test]
+fn each_move_is_one_span_with_attributes() {
+    exporter();
+    let (breakers, clock) = touchy_circuits();
+    let breaker = breakers.breaker("attributes").unwrap();
+    breaker.trip();
+    breaker.reset();
+    let spans = spans_of("attributes");
+    assert_eq!(
+        spans.iter().map(|span| &*span.name).collect::<Vec<_>>(),
+        ["attributes trip", "attributes reset"]
+    );
+    for (span, operation) in spans.iter().zip(["trip", "reset"]) {
+        assert_eq!(
+            (&span.span_kind, &span.status),
+            (&SpanKind::Internal, &Status::Ok)
+        );
+        assert_eq!((span.start_time, span.end_time), (clock.wall(), clock.wall()));
+        assert_eq!(span.instrumentation_scope.name(), "tripwit");
+        assert_eq!(
+            span.instrumentation_scope.version(),
+            Some(env!("CARGO_PKG_VERSION"))
+        );
+        let attributes: BTreeMap<_, _> = span
+            .attributes
+            .iter()
+            .map(|it| (it.key.as_str(), it.value.to_string()))
+            .collect();
+        let expected = [
+            ("circuit_breaker.topic", "attributes"),
+            ("instrumentation.domain", "circuit_breaker"),
+            ("tripwit.operation", operation),
+        ];
+        assert_eq!(
+            attributes,
+            expected.map(|(name, value)| (name, value.to_owned())).into()
+        );
+    }
+}
+
+#[test]
+fn a_span_has_the_callers_span_for_its_parent() {
+    let (_, provider) = exporter();
+    let (breakers, _clock) = touchy_circuits();
+    let breaker = breakers.breaker("parents").unwrap();
+    let context = Context::current_with_span(provider.tracer("test").start("delivery"));
     let parent = context.span().span_context().clone();
     {
         let _current = context.attach();
@@ -134,56 +191,42 @@ fn each_move_is_one_span_under_the_callers_context() {
         );
     }
     breaker.reset();
-
-    let spans: Vec<_> = exporter
-        .get_finished_spans()
-        .unwrap()
-        .into_iter()
-        .filter(|span| span.name.starts_with("sms "))
-        .collect();
-    assert_eq!(
-        spans.iter().map(|span| &*span.name).collect::<Vec<_>>(),
-        ["sms trip", "sms reset"]
-    );
-    for span in &spans {
-        assert_eq!(
-            (&span.span_kind, &span.status),
-            (&SpanKind::Internal, &Status::Ok)
-        );
-        assert_eq!((span.start_time, span.end_time), (clock.wall(), clock.wall()));
-        assert_eq!(span.instrumentation_scope.name(), "tripwit");
-        assert_eq!(
-            span.instrumentation_scope.version(),
-            Some(env!("CARGO_PKG_VERSION"))
-        );
-        let attribute = |name: &str| {
-            span.attributes
-                .iter()
-                .find(|it| it.key.as_str() == name)
-                .map(|it| it.value.to_string())
-        };
-        assert_eq!(
-            attribute("instrumentation.domain").as_deref(),
-            Some("circuit_breaker")
-        );
-        assert_eq!(attribute("circuit_breaker.topic").as_deref(), Some("sms"));
-        assert!(attribute("tripwit.operation").is_some());
-    }
+    let spans = spans_of("parents");
     assert_eq!(spans[0].parent_span_id, parent.span_id());
     assert_eq!(spans[0].span_context.trace_id(), parent.trace_id());
     assert_ne!(spans[1].span_context.trace_id(), parent.trace_id());
+}
 
-    exporter.reset();
+#[test]
+fn spans_carry_no_more_than_they_are_told_to() {
+    exporter();
     let (builder, _clock) = circuits(touchy());
-    let plain = builder
-        .instrumentation(Instrumentation::NONE)
-        .namespace("shop")
-        .build()
-        .unwrap();
+    let plain = builder.instrumentation(Instrumentation::NONE).build().unwrap();
     plain.breaker("bare").unwrap().trip();
-    let spans = exporter.get_finished_spans().unwrap();
-    let bare = spans.iter().find(|span| span.name == "bare trip").unwrap();
-    assert!(bare.attributes.is_empty());
+    assert!(spans_of("bare")[0].attributes.is_empty());
+    let (builder, _clock) = circuits(touchy());
+    let named = builder.namespace("shop").build().unwrap();
+    named.breaker("named").unwrap().trip();
+    assert!(
+        spans_of("named")[0]
+            .attributes
+            .iter()
+            .any(|it| it.key.as_str() == "shop.operation")
+    );
+}
+
+#[test]
+fn the_outbox_policy_has_a_scope_and_a_namespace_of_its_own() {
+    exporter();
+    let breakers = tripwit::Breakers::new(tripwit::Policy::outbox().unwrap()).unwrap();
+    breakers.breaker("scoped").unwrap().trip();
+    let span = &spans_of("scoped")[0];
+    assert_eq!(span.instrumentation_scope.name(), "Paramore.Brighter");
+    assert!(
+        span.attributes
+            .iter()
+            .any(|it| it.key.as_str() == "paramore.brighter.operation")
+    );
 }
 
 #[test]

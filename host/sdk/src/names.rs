@@ -1,0 +1,138 @@
+//! The names that users of telemetry rely on, each written once. docs/telemetry.md is held against them.
+
+/// The attribute that says what a span is about, and what it says here.
+pub(crate) const DOMAIN: &str = "instrumentation.domain";
+pub(crate) const DOMAIN_VALUE: &str = "circuit_breaker";
+/// A circuit's key.
+pub(crate) const TOPIC: &str = "circuit_breaker.topic";
+pub(crate) const STATE: &str = "circuit_breaker.state";
+pub(crate) const OUTCOME: &str = "circuit_breaker.outcome";
+pub(crate) const REJECTION_REASON: &str = "circuit_breaker.rejection_reason";
+
+/// What stands for the product where a policy names no namespace, or no scope.
+pub(crate) const DEFAULT_NAMESPACE: &str = "tripwit";
+pub(crate) const DEFAULT_SCOPE: &str = "tripwit";
+/// Those of the policy `outbox`.
+pub(crate) const OUTBOX_NAMESPACE: &str = "paramore.brighter";
+pub(crate) const OUTBOX_SCOPE: &str = "Paramore.Brighter";
+
+/// The attribute of the operation in a namespace.
+pub(crate) fn operation(namespace: &str) -> String {
+    format!("{namespace}.operation")
+}
+
+/// What kind of number an instrument gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Added to where something happens.
+    Counter,
+    /// A total that only grows, looked at when it is asked for.
+    ObservableCounter,
+    /// How many there are now.
+    ObservableUpDownCounter,
+    /// How something stands now.
+    ObservableGauge,
+}
+
+/// One instrument. Its name begins with the namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Instrument {
+    name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) unit: &'static str,
+    pub(crate) description: &'static str,
+    /// As the docs list them; `{ns}` stands for the namespace.
+    pub(crate) attributes: &'static [&'static str],
+}
+
+impl Instrument {
+    /// Its name in a namespace.
+    pub(crate) fn full_name(&self, namespace: &str) -> String {
+        format!("{namespace}.circuit_breaker.{}", self.name)
+    }
+}
+
+pub(crate) const TRIPS: Instrument = Instrument {
+    name: "trips",
+    kind: Kind::Counter,
+    unit: "{trip}",
+    description: "Number of times a topic's outbox circuit breaker tripped, re-tripped, or reset.",
+    attributes: &["{ns}.operation", TOPIC, "service.*"],
+};
+pub(crate) const CIRCUITS: Instrument = Instrument {
+    name: "circuits",
+    kind: Kind::ObservableUpDownCounter,
+    unit: "{circuit}",
+    description: "Number of circuits in each state now.",
+    attributes: &[STATE],
+};
+pub(crate) const STATES: Instrument = Instrument {
+    name: "state",
+    kind: Kind::ObservableGauge,
+    unit: "1",
+    description: "1 for the state that a circuit is in, while it is not closed.",
+    attributes: &[TOPIC, STATE],
+};
+pub(crate) const CALLS: Instrument = Instrument {
+    name: "calls",
+    kind: Kind::ObservableCounter,
+    unit: "{call}",
+    description: "Number of calls by how they ended, rejected ones by reason.",
+    attributes: &[OUTCOME, REJECTION_REASON],
+};
+pub(crate) const OPEN_TIME: Instrument = Instrument {
+    name: "open_time",
+    kind: Kind::ObservableCounter,
+    unit: "s",
+    description: "Time that circuits spent open, added up over all of them; half-open is not open.",
+    attributes: &[],
+};
+pub(crate) const STALE_RESULTS: Instrument = Instrument {
+    name: "stale_results",
+    kind: Kind::ObservableCounter,
+    unit: "{result}",
+    description: "Number of results that came too late to count.",
+    attributes: &[],
+};
+pub(crate) const SHADOW_REJECTIONS: Instrument = Instrument {
+    name: "shadow_rejections",
+    kind: Kind::ObservableCounter,
+    unit: "{call}",
+    description: "Number of calls made in shadow mode that automatic mode would have rejected.",
+    attributes: &[],
+};
+pub(crate) const COMPONENT_FAULTS: Instrument = Instrument {
+    name: "component_faults",
+    kind: Kind::ObservableCounter,
+    unit: "{fault}",
+    description: "Number of times the policy component trapped, overran its deadline or handed out nonsense.",
+    attributes: &[],
+};
+pub(crate) const SWAPS: Instrument = Instrument {
+    name: "swaps",
+    kind: Kind::ObservableCounter,
+    unit: "{swap}",
+    description: "Number of times the policy was exchanged while calls went on.",
+    attributes: &[],
+};
+pub(crate) const DROPPED_ENTRIES: Instrument = Instrument {
+    name: "dropped_entries",
+    kind: Kind::ObservableCounter,
+    unit: "{entry}",
+    description: "Number of log lines, spans and moves dropped because the queue was full.",
+    attributes: &[],
+};
+
+/// Every instrument, in the order of the docs.
+pub(crate) const INSTRUMENTS: [Instrument; 10] = [
+    TRIPS,
+    CIRCUITS,
+    STATES,
+    CALLS,
+    OPEN_TIME,
+    STALE_RESULTS,
+    SHADOW_REJECTIONS,
+    COMPONENT_FAULTS,
+    SWAPS,
+    DROPPED_ENTRIES,
+];
