@@ -58,6 +58,7 @@ impl Held {
 /// What a lease's answer means for a call that wants to begin.
 #[inline(always)]
 pub(crate) fn decided(
+    env: &Env,
     circuit: &Circuit,
     view: View,
     answer: Decision,
@@ -73,6 +74,7 @@ pub(crate) fn decided(
         Decision::Pass | Decision::Ask => Ok(Held::unrecorded(lease.call_timeout)),
         Decision::Reject { .. } if lease.mode == Mode::Shadow => {
             circuit.would_have_rejected.fetch_add(1, Ordering::Relaxed);
+            env.ledger.shadow_rejections.fetch_add(1, Ordering::Relaxed);
             Ok(Held::unrecorded(lease.call_timeout))
         }
         Decision::Reject {
@@ -91,7 +93,7 @@ pub(crate) fn acquire_locked(
     let view = circuit.gate.read_locked();
     let answer = view.answer(|| cx.now);
     if answer != Decision::Ask && (!cx.env.ignore_leases || view.at_fault) {
-        return decided(circuit, view, answer, || cx.now);
+        return decided(cx.env, circuit, view, answer, || cx.now);
     }
     let asked = machine.cross(cx, circuit, |instance, number| {
         let admission = instance.acquire(number)?;
@@ -120,10 +122,10 @@ pub(crate) fn acquire_locked(
             (answer, OnFault::Admit | OnFault::Reject) => answer,
         },
     };
-    decided(circuit, view, answer, || cx.now)
+    decided(cx.env, circuit, view, answer, || cx.now)
 }
 
-/// Whether the lease as it is now settles the call, so that the component need not be told.
+/// How the call ended, if the lease as it is now settles it, so that the component need not be told.
 #[inline(always)]
 pub(crate) fn settled_by_lease(
     env: &Env,
@@ -131,31 +133,31 @@ pub(crate) fn settled_by_lease(
     held: &Held,
     admission: &Admission,
     outcome: Outcome,
-) -> bool {
+) -> Option<Outcome> {
     loop {
-        let Some(view) = circuit.gate.read() else {
-            return false;
-        };
+        let view = circuit.gate.read()?;
         // Only a success can depend on the clock, and only under some leases.
         let by_clock = outcome == Outcome::Success && (held.started.is_some() || view.weighs_by_the_clock());
         let now = (by_clock && !view.voids(admission)).then(|| env.clock.monotonic());
         let took = now.and_then(|now| held.took(now));
-        match view.weigh(admission, held.outcome(outcome, took), took, now) {
+        let outcome = held.outcome(outcome, took);
+        match view.weigh(admission, outcome, took, now) {
             Weight::Void => {
-                circuit.stale.fetch_add(1, Ordering::Relaxed);
-                return true;
+                note_stale(env, circuit);
+                return Some(outcome);
             }
-            Weight::Nothing => return true,
+            Weight::Nothing => return Some(outcome),
             Weight::Keep { allowed } => match circuit.gate.keep(view.epoch, allowed) {
-                Keeping::Kept => return true,
+                Keeping::Kept => return Some(outcome),
                 Keeping::Changed => {}
-                Keeping::Closed => return false,
+                Keeping::Closed => return None,
             },
-            Weight::Tell => return false,
+            Weight::Tell => return None,
         }
     }
 }
 
+/// Tells the component how a call ended, and says how it ended.
 pub(crate) fn settle_locked(
     machine: &mut Machine,
     cx: &Cx<'_>,
@@ -163,7 +165,7 @@ pub(crate) fn settle_locked(
     held: &Held,
     admission: &Admission,
     report: Report,
-) {
+) -> Outcome {
     let view = circuit.gate.read_locked();
     // Told of everything, a component still knows nothing of the tickets of another instance.
     let void = if cx.env.ignore_leases {
@@ -172,10 +174,11 @@ pub(crate) fn settle_locked(
         view.voids(admission)
     };
     let took = held.took(cx.now);
+    let outcome = held.outcome(report.outcome, took);
     let counted = !void && {
         circuit.recorded.store(true, Ordering::Relaxed);
         let report = types::Report {
-            outcome: match held.outcome(report.outcome, took) {
+            outcome: match outcome {
                 Outcome::Success => types::Outcome::Success,
                 Outcome::Failure => types::Outcome::Failure,
                 Outcome::Timeout => types::Outcome::Timeout,
@@ -197,8 +200,16 @@ pub(crate) fn settle_locked(
             .unwrap_or(false)
     };
     if !counted {
-        circuit.stale.fetch_add(1, Ordering::Relaxed);
+        note_stale(cx.env, circuit);
     }
+    outcome
+}
+
+/// Takes note of a result that came too late to count.
+#[cold]
+fn note_stale(env: &Env, circuit: &Circuit) {
+    circuit.stale.fetch_add(1, Ordering::Relaxed);
+    env.ledger.stale_results.fetch_add(1, Ordering::Relaxed);
 }
 
 /// A cause is for people, and kept by the component for every circuit.

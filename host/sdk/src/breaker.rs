@@ -146,6 +146,9 @@ impl Breaker {
     }
 
     /// Opens the circuit, as if the policy had decided so.
+    ///
+    /// The log line of a trip is a warning. That of a re-trip (the circuit had not closed since it tripped) is at debug,
+    /// so at the usual levels it is not seen; the counter of trips counts it all the same.
     pub fn trip(&self) -> Option<Transition> {
         self.breakers
             .shard(self.shard)

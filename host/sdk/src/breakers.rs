@@ -43,6 +43,7 @@ impl Breakers {
     }
 
     pub(crate) fn of(env: Env, shards: Box<[Shard]>) -> Self {
+        env.connect();
         Self(Arc::new(Inner {
             env,
             shards,
@@ -92,7 +93,10 @@ impl Breakers {
         self.0.make_room(key, index)?;
         let wanted = settings.as_ref().unwrap_or_else(|| self.0.env.settings.of(key));
         match shard.attach(&self.0.env, key, wanted) {
-            Ok(Attached::Added(circuit)) => Ok(Breaker::new(self.0.clone(), index, circuit)),
+            Ok(Attached::Added(circuit)) => {
+                self.0.env.connect();
+                Ok(Breaker::new(self.0.clone(), index, circuit))
+            }
             Ok(Attached::Found(circuit)) => {
                 self.0.env.give_place_back();
                 self.confirmed(index, circuit, settings)
@@ -123,6 +127,7 @@ impl Breakers {
     ///
     /// For policies that count in cycles, such as `outbox`; circuits of others are left alone.
     pub fn cool_down(&self) -> Vec<Moved> {
+        self.0.env.connect();
         self.0
             .shards
             .iter()
@@ -177,7 +182,7 @@ impl Breakers {
     /// Each is in the log, as an error.
     #[must_use]
     pub fn faults(&self) -> u64 {
-        self.0.env.faults.load(Ordering::Relaxed)
+        self.0.env.ledger.faults.load(Ordering::Relaxed)
     }
 
     /// How many log lines, spans and moves were dropped because more came than could be given out.
@@ -255,6 +260,12 @@ impl Inner {
             self.env.give_place_back();
         }
         evicted
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.env.ledger.end();
     }
 }
 

@@ -4,15 +4,19 @@ use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
 
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::breakers::Breakers;
 use crate::clock::{Clock, SystemClock};
-use crate::env::{Env, scope};
+use crate::env::{self, Env};
 use crate::error::{BuildError, MAX_KEY, check_key};
 use crate::instance::Fault;
+use crate::instrumentation::Instrumentation;
+use crate::ledger::Ledger;
+use crate::meters::Meters;
 use crate::policy::Policy;
+use crate::providers::{Telemetry, check_namespace};
 use crate::settings::{Settings, Table};
 use crate::shard::Shard;
 use crate::subscription::Subscribers;
@@ -29,54 +33,6 @@ pub enum OnFault {
     Reject,
 }
 
-/// What spans carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Instrumentation {
-    /// The operation: `trip`, `re_trip`, `half_open`, `reset`.
-    pub request_information: bool,
-    /// The circuit's key, and the count of cool-down cycles where there is one.
-    pub circuit_breaker: bool,
-    /// Options that choose nothing else here. Any option puts the domain `circuit_breaker` on each span.
-    pub other: bool,
-}
-
-impl Instrumentation {
-    /// Everything. The default.
-    pub const ALL: Self = Self {
-        request_information: true,
-        circuit_breaker: true,
-        other: true,
-    };
-    /// Spans without attributes.
-    pub const NONE: Self = Self {
-        request_information: false,
-        circuit_breaker: false,
-        other: false,
-    };
-}
-
-impl Default for Instrumentation {
-    fn default() -> Self {
-        Self::ALL
-    }
-}
-
-impl From<Instrumentation> for wit::Instrumentation {
-    fn from(from: Instrumentation) -> Self {
-        let mut flags = Self::empty();
-        if from.request_information {
-            flags |= Self::REQUEST_INFORMATION;
-        }
-        if from.circuit_breaker {
-            flags |= Self::CIRCUIT_BREAKER;
-        }
-        if from.other {
-            flags |= Self::OTHER;
-        }
-        flags
-    }
-}
-
 /// Makes [`Breakers`]. Every setting has a default.
 #[must_use = "a builder makes nothing until `build` is called"]
 pub struct BreakersBuilder {
@@ -88,8 +44,7 @@ pub struct BreakersBuilder {
     max_memory: usize,
     on_fault: OnFault,
     seed: Option<u64>,
-    instrumentation: Instrumentation,
-    namespace: Option<String>,
+    telemetry: Telemetry,
     ignore_leases: bool,
 }
 
@@ -104,8 +59,7 @@ impl BreakersBuilder {
             max_memory: DEFAULT_MAX_MEMORY,
             on_fault: OnFault::default(),
             seed: None,
-            instrumentation: Instrumentation::ALL,
-            namespace: None,
+            telemetry: Telemetry::default(),
             ignore_leases: false,
         }
     }
@@ -167,15 +121,21 @@ impl BreakersBuilder {
         self
     }
 
-    /// What spans carry. Default: everything.
-    pub fn instrumentation(mut self, instrumentation: Instrumentation) -> Self {
-        self.instrumentation = instrumentation;
+    /// Where spans and metrics go, and what they are called. Default: the global providers, the policy's names.
+    pub fn telemetry(mut self, telemetry: Telemetry) -> Self {
+        self.telemetry = telemetry;
         self
     }
 
-    /// Prefix of the attribute names that are the product's own. Default: the policy's.
+    /// As [`Telemetry::instrumentation`]; of the two, what is called last counts.
+    pub fn instrumentation(mut self, instrumentation: Instrumentation) -> Self {
+        self.telemetry = self.telemetry.instrumentation(instrumentation);
+        self
+    }
+
+    /// As [`Telemetry::namespace`]; of the two, what is called last counts.
     pub fn namespace(mut self, namespace: &str) -> Self {
-        self.namespace = Some(namespace.to_owned());
+        self.telemetry = self.telemetry.namespace(namespace);
         self
     }
 
@@ -191,7 +151,8 @@ impl BreakersBuilder {
     ///
     /// # Errors
     ///
-    /// When the policy refuses a settings text, a number is out of its range, or the component does not start.
+    /// When the policy refuses a settings text, a number is out of its range, the namespace cannot begin the name of an
+    /// instrument, or the component does not start.
     pub fn build(self) -> Result<Breakers, BuildError> {
         let shards = self.shards.unwrap_or_else(default_shards);
         in_range("shards", shards, 1, 64, "1 to 64")?;
@@ -209,14 +170,30 @@ impl BreakersBuilder {
             4 << 30,
             "2 MiB to 4 GiB, in bytes",
         )?;
+        in_range("state_series", self.telemetry.state_series, 0, 10_000, "0 to 10,000")?;
+        let scope = env::scope(&self.policy);
+        let namespace = match &self.telemetry.namespace {
+            Some(given) => given.clone(),
+            None => env::namespace(&self.policy).to_owned(),
+        };
+        if let Err(problem) = check_namespace(&namespace) {
+            return Err(BuildError::Namespace { namespace, problem });
+        }
         let setup = wit::Setup {
             // A hash with a random key is as random as the key.
             seed: self.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
-            instrumentation: self.instrumentation.into(),
-            namespace: self.namespace,
+            instrumentation: self.telemetry.instrumentation.into(),
+            namespace: self.telemetry.namespace.clone(),
         };
         let env = Env {
-            scope: scope(&self.policy),
+            tracers: self.telemetry.tracers(scope.clone()),
+            meters: Meters::new(
+                self.telemetry.meters,
+                scope,
+                namespace,
+                self.telemetry.state_series,
+            ),
+            ledger: Arc::new(Ledger::new(self.clock.clone())),
             policy: self.policy,
             clock: self.clock,
             settings: self.settings,
@@ -226,8 +203,6 @@ impl BreakersBuilder {
             on_fault: self.on_fault,
             ignore_leases: self.ignore_leases,
             subscribers: Arc::new(Subscribers::default()),
-            faults: AtomicU64::new(0),
-            circuits: AtomicUsize::new(0),
         };
         try_settings(&env)?;
         let shards = (0..shards)

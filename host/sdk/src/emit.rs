@@ -3,7 +3,7 @@
 use std::fmt;
 
 use opentelemetry::trace::{Span as _, SpanBuilder, SpanKind, Status, Tracer as _};
-use opentelemetry::{KeyValue, Value, global};
+use opentelemetry::{KeyValue, Value};
 
 use crate::bindings::tripwit::breaker::log::Level;
 use crate::clock::system_time;
@@ -24,7 +24,10 @@ pub(crate) fn emit(env: &Env, entry: Entry) {
             let _current = context.attach();
             caller.in_scope(|| write(&line));
         }
-        What::Moved(event) => env.subscribers.tell(&event),
+        What::Moved(event) => {
+            env.connect();
+            env.subscribers.tell(&event);
+        }
         What::Fault { key, fault } => {
             let _current = context.attach();
             caller.in_scope(|| {
@@ -46,7 +49,6 @@ pub(crate) fn emit(env: &Env, entry: Entry) {
 }
 
 fn export(env: &Env, span: Span, parent: &opentelemetry::Context) {
-    let tracer = global::tracer_with_scope(env.scope.clone());
     let attributes = span
         .attributes
         .into_iter()
@@ -54,8 +56,9 @@ fn export(env: &Env, span: Span, parent: &opentelemetry::Context) {
     let builder = SpanBuilder::from_name(span.name)
         .with_kind(SpanKind::Internal)
         .with_start_time(system_time(span.start))
+        // Samplers see what a span has when it starts, and nothing else.
         .with_attributes(attributes);
-    let mut exported = tracer.build_with_context(builder, parent);
+    let mut exported = env.tracers.with(|tracer| tracer.build_with_context(builder, parent));
     exported.set_status(Status::Ok);
     exported.end_with_timestamp(system_time(span.end));
 }

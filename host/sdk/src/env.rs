@@ -1,7 +1,7 @@
 //! What all shards of one set of circuits share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use opentelemetry::InstrumentationScope;
 
@@ -9,10 +9,15 @@ use crate::bindings::exports::tripwit::breaker::policy::Setup;
 use crate::builder::OnFault;
 use crate::clock::Clock;
 use crate::instance::{Fault, Instance, Start};
+use crate::ledger::Ledger;
+use crate::meters::Meters;
+use crate::names::{DEFAULT_NAMESPACE, DEFAULT_SCOPE};
 use crate::policy::Policy;
+use crate::providers::Tracers;
 use crate::settings::Table;
 use crate::status::FieldValue;
 use crate::subscription::Subscribers;
+use crate::tally::Ending;
 
 pub(crate) struct Env {
     pub(crate) policy: Policy,
@@ -23,11 +28,10 @@ pub(crate) struct Env {
     pub(crate) max_circuits: usize,
     pub(crate) on_fault: OnFault,
     pub(crate) ignore_leases: bool,
-    pub(crate) scope: InstrumentationScope,
+    pub(crate) tracers: Tracers,
+    pub(crate) meters: Meters,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) subscribers: Arc<Subscribers>,
-    pub(crate) faults: AtomicU64,
-    /// How many circuits there are, over all shards.
-    pub(crate) circuits: AtomicUsize,
 }
 
 impl Env {
@@ -47,29 +51,48 @@ impl Env {
     /// Takes the place of one more circuit, if there is one.
     pub(crate) fn take_place(&self) -> bool {
         let more = |places: usize| (places < self.max_circuits).then_some(places + 1);
-        self.circuits
+        self.ledger
+            .circuits
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
             .is_ok()
     }
 
     pub(crate) fn give_place_back(&self) {
-        self.circuits.fetch_sub(1, Ordering::Relaxed);
+        self.ledger.circuits.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Counts a call, if anybody can ask for the count.
+    #[inline(always)]
+    pub(crate) fn count(&self, ending: Ending) {
+        if self.meters.are_listened_to() {
+            self.ledger.calls.add(ending);
+        }
+    }
+
+    /// Looks for a provider of meters, until there is one. No lock may be held.
+    pub(crate) fn connect(&self) {
+        self.meters.connect(&self.ledger);
     }
 }
 
-/// The scope that spans of this policy have.
+/// The scope that spans and instruments of this policy have.
 pub(crate) fn scope(policy: &Policy) -> InstrumentationScope {
-    let named = policy
-        .description()
-        .extra
-        .iter()
-        .find_map(|(name, value)| match value {
-            FieldValue::Text(text) if name == "instrumentation_scope" => Some(text.clone()),
-            FieldValue::Text(_) | FieldValue::Integer(_) | FieldValue::Number(_) | FieldValue::Boolean(_) => {
-                None
-            }
-        });
-    InstrumentationScope::builder(named.unwrap_or_else(|| "tripwit".into()))
+    let name = said(policy, "instrumentation_scope").unwrap_or(DEFAULT_SCOPE);
+    InstrumentationScope::builder(name.to_owned())
         .with_version(env!("CARGO_PKG_VERSION"))
         .build()
+}
+
+/// What the names that are the product's own begin with, where nobody says otherwise.
+pub(crate) fn namespace(policy: &Policy) -> &str {
+    said(policy, "namespace").unwrap_or(DEFAULT_NAMESPACE)
+}
+
+/// A text that the policy says about itself beyond the common ones.
+fn said<'a>(policy: &'a Policy, what: &str) -> Option<&'a str> {
+    let extra = &policy.description().extra;
+    extra.iter().find_map(|(name, value)| match value {
+        FieldValue::Text(text) if name == what => Some(&**text),
+        FieldValue::Text(_) | FieldValue::Integer(_) | FieldValue::Number(_) | FieldValue::Boolean(_) => None,
+    })
 }

@@ -101,6 +101,14 @@ pub enum BuildError {
         /// What it may be.
         range: &'static str,
     },
+    /// The namespace cannot begin the name of an instrument.
+    #[error("namespace {namespace:?}: {problem}")]
+    Namespace {
+        /// The namespace.
+        namespace: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// The component cannot be started.
     #[error("the policy fails when it is started: {problem}")]
     Faulty {

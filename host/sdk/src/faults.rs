@@ -231,6 +231,6 @@ fn on_fault(env: &Env, last: &Lease) -> Lease {
 }
 
 fn report(cx: &Cx<'_>, key: Option<Arc<str>>, fault: Fault) {
-    cx.env.faults.fetch_add(1, Ordering::Relaxed);
+    cx.env.ledger.faults.fetch_add(1, Ordering::Relaxed);
     cx.outlet.fault(key, fault);
 }

@@ -44,8 +44,9 @@
 //! allocates nothing and does not reach the component at all, and still every answer is the one that the component would
 //! have given.
 //!
-//! Log lines of the component become `tracing` events of target `tripwit`, its spans go to the global OpenTelemetry
-//! tracer, and moves to those who [`subscribe`](Breakers::subscribe).
+//! Log lines of the component become `tracing` events of target `tripwit`, its spans go to an OpenTelemetry tracer,
+//! numbers to an OpenTelemetry meter, and moves to those who [`subscribe`](Breakers::subscribe). Spans and metrics use the
+//! global providers unless a [`Telemetry`] says otherwise. Every name is in docs/telemetry.md of the repository.
 //!
 //! A component that traps, never ends or hands out nonsense is contained: its instance is replaced, circuits that are not
 //! closed are taken over, what closed ones had counted is lost, and meanwhile calls go on as
@@ -58,6 +59,7 @@
 //!
 //! # Features
 //!
+//! - `opentelemetry-sdk`: a span processor that counts trips and a sampler that lets it, in the module `otel`.
 //! - `tower`: a [tower](https://docs.rs/tower) layer, in the module `tower`.
 
 mod admission;
@@ -77,11 +79,18 @@ mod error;
 mod faults;
 mod gate;
 mod instance;
+mod instrumentation;
 mod lease;
+mod ledger;
 mod machine;
+mod meters;
+mod names;
+#[cfg(feature = "opentelemetry-sdk")]
+pub mod otel;
 mod permit;
 mod policy;
 mod precheck;
+mod providers;
 mod registry;
 mod rejection;
 pub mod settings;
@@ -89,19 +98,22 @@ mod shard;
 mod status;
 mod subscription;
 mod sync;
+mod tally;
 mod telemetry;
 #[cfg(feature = "tower")]
 pub mod tower;
 
 pub use breaker::Breaker;
 pub use breakers::Breakers;
-pub use builder::{BreakersBuilder, Instrumentation, OnFault};
+pub use builder::{BreakersBuilder, OnFault};
 pub use call::Classified;
 pub use classify::{Classify, Failure, Verdict};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{AttachError, BuildError, PolicyError};
+pub use instrumentation::Instrumentation;
 pub use permit::{OwnedPermit, Permit};
 pub use policy::{Description, Policy};
+pub use providers::Telemetry;
 pub use rejection::{CallError, Rejection, RejectionReason};
 pub use settings::Settings;
 pub use status::{

@@ -1,5 +1,10 @@
 //! The names that users of telemetry rely on, each written once. docs/telemetry.md is held against them.
 
+use crate::gate::Outcome;
+use crate::rejection::RejectionReason;
+use crate::status::State;
+use crate::tally::Ending;
+
 /// The attribute that says what a span is about, and what it says here.
 pub(crate) const DOMAIN: &str = "instrumentation.domain";
 pub(crate) const DOMAIN_VALUE: &str = "circuit_breaker";
@@ -19,6 +24,37 @@ pub(crate) const OUTBOX_SCOPE: &str = "Paramore.Brighter";
 /// The attribute of the operation in a namespace.
 pub(crate) fn operation(namespace: &str) -> String {
     format!("{namespace}.operation")
+}
+
+/// A state, as attributes write it.
+pub(crate) fn state(state: State) -> &'static str {
+    match state {
+        State::Closed => "closed",
+        State::Open => "open",
+        State::HalfOpen => "half_open",
+    }
+}
+
+/// How a call ended, as attributes write it.
+pub(crate) fn outcome(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Ended(Outcome::Success) => "success",
+        Ending::Ended(Outcome::Failure) => "failure",
+        Ending::Ended(Outcome::Timeout) => "timeout",
+        Ending::Ended(Outcome::Ignored) => "ignored",
+        Ending::Rejected(_) => "rejected",
+    }
+}
+
+/// Why a call was not made, as attributes write it.
+pub(crate) fn rejection_reason(reason: RejectionReason) -> &'static str {
+    match reason {
+        RejectionReason::Open => "open",
+        RejectionReason::ProbeLimit => "probe_limit",
+        RejectionReason::ForcedOpen => "forced_open",
+        RejectionReason::Throttled => "throttled",
+        RejectionReason::Other => "other",
+    }
 }
 
 /// What kind of number an instrument gives.

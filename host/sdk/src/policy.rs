@@ -11,11 +11,12 @@ use wasmtime::component::{Component, Linker};
 
 use crate::bindings::BreakerPre;
 use crate::bindings::exports::tripwit::breaker::policy::Setup;
-use crate::builder::{DEFAULT_MAX_MEMORY, Instrumentation};
+use crate::builder::DEFAULT_MAX_MEMORY;
 use crate::clock::SystemClock;
 use crate::engine::engine;
 use crate::error::PolicyError;
 use crate::instance::{Fault, Host, Instance, Start, link};
+use crate::instrumentation::Instrumentation;
 use crate::precheck;
 use crate::status::{FieldValue, fields};
 

@@ -10,13 +10,14 @@ use crate::bindings::tripwit::breaker::types;
 use crate::circuit::Circuit;
 use crate::env::Env;
 use crate::error::AttachError;
-use crate::gate::{Answer as Decision, View};
+use crate::gate::{Admission, Answer as Decision, Outcome, View};
 use crate::instance::Fault;
 use crate::machine::{Answer, Cx, Machine};
 use crate::registry::Registry;
 use crate::rejection::Rejection;
 use crate::settings::Settings;
 use crate::status::{Mode, Moved, Status, Transition};
+use crate::tally::Ending;
 use crate::telemetry::Outlet;
 
 /// Locks are taken in this order: registry, machine. Nothing is given out while either is held.
@@ -55,13 +56,22 @@ impl Shard {
 
     /// Asks to make one call.
     pub(crate) fn acquire(&self, env: &Env, circuit: &Circuit) -> Result<Held, Rejection> {
+        let held = self.ask(env, circuit);
+        if let Err(rejection) = &held {
+            env.count(Ending::Rejected(rejection.reason()));
+        }
+        held
+    }
+
+    #[inline(always)]
+    fn ask(&self, env: &Env, circuit: &Circuit) -> Result<Held, Rejection> {
         if !env.ignore_leases
             && let Some(view) = circuit.gate.read()
         {
             let mut now = None;
             let answer = view.answer(|| *now.insert(env.clock.monotonic()));
             if answer != Decision::Ask {
-                return decided(circuit, view, answer, || {
+                return decided(env, circuit, view, answer, || {
                     now.unwrap_or_else(|| env.clock.monotonic())
                 });
             }
@@ -71,13 +81,30 @@ impl Shard {
 
     /// Says how an admitted call ended.
     pub(crate) fn settle(&self, env: &Env, circuit: &Circuit, held: &Held, report: Report) {
-        let Some(admission) = &held.admission else { return };
-        if !env.ignore_leases && settled_by_lease(env, circuit, held, admission, report.outcome) {
-            return;
+        let outcome = match &held.admission {
+            Some(admission) => self.settle_admitted(env, circuit, held, admission, report),
+            None => report.outcome,
+        };
+        env.count(Ending::Ended(outcome));
+    }
+
+    #[inline(always)]
+    fn settle_admitted(
+        &self,
+        env: &Env,
+        circuit: &Circuit,
+        held: &Held,
+        admission: &Admission,
+        report: Report,
+    ) -> Outcome {
+        if !env.ignore_leases
+            && let Some(outcome) = settled_by_lease(env, circuit, held, admission, report.outcome)
+        {
+            return outcome;
         }
         self.locked(env, |machine, cx| {
             settle_locked(machine, cx, circuit, held, admission, report)
-        });
+        })
     }
 
     /// The circuit of a key that has none yet. The caller has taken a place for it.

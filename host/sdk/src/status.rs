@@ -10,7 +10,7 @@ use crate::bindings::tripwit::breaker::types as wit_types;
 use crate::clock::system_time;
 
 /// Whether calls get through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// Calls are admitted.
     Closed,

@@ -17,6 +17,7 @@ use crate::verb::{Details, End, PolicyName, Verb, Wait, settings_text};
 
 pub(crate) struct Driver {
     start: Start,
+    policy: PolicyName,
     guest: Box<dyn Guest>,
     clock: ManualClock,
     setup: Setup,
@@ -50,6 +51,7 @@ impl Driver {
         guest.prepare(&setup)?;
         Ok(Self {
             start,
+            policy,
             guest,
             clock: clock.clone(),
             setup,
@@ -254,6 +256,7 @@ impl Driver {
 
     /// Goes on with a new instance, in which nothing is attached and no permit of before means anything.
     fn start_anew(&mut self, policy: PolicyName) -> Result<()> {
+        self.policy = policy;
         self.guest = (self.start)(policy, &self.clock)?;
         self.guest.prepare(&self.setup)?;
         self.circuits.clear();
@@ -322,6 +325,7 @@ impl Player for Driver {
                 self.snapshots.insert(value.clone(), saved);
                 answer
             }
+            Verb::Restart { .. } => self.start_anew(self.policy).map(|()| json!({})),
             Verb::Restore { value, age, policy, settings, with } => {
                 if let Some(policy) = policy {
                     self.start_anew(*policy)?;

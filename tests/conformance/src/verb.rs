@@ -197,6 +197,10 @@ pub(crate) enum Verb {
     Save {
         value: String,
     },
+    Restart {
+        #[serde(rename = "value")]
+        _value: True,
+    },
     Restore {
         value: String,
         age: Option<Time>,
@@ -247,6 +251,7 @@ impl Verb {
             | Self::Inspect { .. }
             | Self::Available { .. }
             | Self::Describe { .. }
+            | Self::Restart { .. }
             | Self::Attach { .. } => None,
         }
     }
@@ -262,7 +267,7 @@ pub(crate) fn settings_text(settings: &Value) -> String {
     }
 }
 
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 23] = [
     "wait",
     "clock",
     "wall",
@@ -285,4 +290,5 @@ const NAMES: [&str; 22] = [
     "prepare",
     "save",
     "restore",
+    "restart",
 ];

@@ -5,14 +5,14 @@
 //! must answer the same, and once the second has handed in what it kept back, both circuits must be the same.
 //!
 //! [`walk`](fn@walk) does so on the native core, with a small [`Host`]; [`Replay`] takes the paths that it found through
-//! the component in the real host. A [`Setting`] is a policy's settings with the bounds of its walk.
+//! the component in the real host. [`settings`] has what they are walked under.
 
 mod answer;
 mod client;
 mod difference;
 mod host;
 mod replay;
-mod settings;
+pub mod settings;
 mod shape;
 mod share;
 mod step;
@@ -22,7 +22,6 @@ pub use answer::{Answer, Shown};
 pub use difference::Difference;
 pub use host::{Host, Permit};
 pub use replay::{Replay, Replayed};
-pub use settings::{CONSECUTIVE, OUTBOX, SHARE, Setting};
 pub use share::{Share, ShareSettings};
 pub use step::{Step, Trace, UNIT};
-pub use walk::{Bounds, Walk, walk};
+pub use walk::{STEPS, Walk, walk};

@@ -33,12 +33,12 @@ pub struct Replayed {
 }
 
 impl<P: Policy> Replay<P> {
-    /// Of the policy that `component` is, under these settings.
+    /// Of a component under `setting`, and of the core under `settings`.
     ///
     /// # Errors
     ///
-    /// When the settings are refused.
-    pub fn new(component: &tripwit::Policy, setting: &Setting) -> Result<Self> {
+    /// When the settings are refused, or the component does not start.
+    pub fn new(component: &tripwit::Policy, setting: &Setting, settings: P::Settings) -> Result<Self> {
         let clock = ManualClock::new();
         let side = |ignore_leases| -> Result<Side> {
             let breakers = Breakers::builder(component.clone())
@@ -52,7 +52,7 @@ impl<P: Policy> Replay<P> {
             Ok(Side::of(breakers))
         };
         Ok(Self {
-            settings: Arc::new(P::parse(setting.json)?),
+            settings: Arc::new(settings),
             asking: side(true)?,
             leased: side(false)?,
             clock,

@@ -1,24 +1,20 @@
 //! Every state within so many steps, and every step from each.
 
 use std::collections::HashSet;
-use std::fmt::Debug;
+use std::fmt;
 use std::sync::Arc;
 
+use anyhow::Result;
 use tripwit_core::{Instant, Lease, Policy};
 
 use crate::difference::{Difference, same};
 use crate::host::Host;
+use crate::settings::Setting;
 use crate::shape::shape;
 use crate::step::{Step, Trace, UNIT};
 
-/// How far a walk goes.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// States that are reached within so many steps; the steps from these are taken too.
-    pub steps: usize,
-    /// States in which at most so many permits are out.
-    pub permits: usize,
-}
+/// States that are reached within so many steps are walked, and one step more from each.
+pub const STEPS: usize = 12;
 
 /// The states that were found, each with a shortest path to it.
 #[derive(Debug, Default)]
@@ -89,19 +85,30 @@ impl Walk {
     }
 }
 
-/// Walks a policy under these settings, breadth first, so that a difference is shown by a shortest path.
+impl fmt::Display for Walk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} steps from {} states; {} of {} calls began without asking, {} of {} ended without telling at once",
+            self.steps,
+            self.states(),
+            self.begun_unasked,
+            self.begun,
+            self.ended_untold,
+            self.ended,
+        )
+    }
+}
+
+/// Walks a policy, breadth first, so that a difference is shown by a shortest path.
 ///
 /// The leased host takes each lease for what `read` makes of it.
 ///
 /// # Errors
 ///
-/// The first difference that is found.
-pub fn walk<P: Policy>(
-    settings: P::Settings,
-    bounds: Bounds,
-    read: fn(Lease) -> Lease,
-) -> Result<Walk, Difference> {
-    let settings = Arc::new(settings);
+/// When the settings are refused; else the first [`Difference`] that is found.
+pub fn walk<P: Policy>(setting: &Setting, read: fn(Lease) -> Lease) -> Result<Walk> {
+    let settings = Arc::new(P::parse(setting.json)?);
     let start = Both::<P> {
         asking: Host::asking(settings.clone()),
         leased: Host::leased(settings, read),
@@ -114,7 +121,7 @@ pub fn walk<P: Policy>(
         permits: 0,
     });
     let mut layer = vec![(0, start)];
-    for depth in 0..=bounds.steps {
+    for depth in 0..=STEPS {
         let mut next = Vec::new();
         for (from, state) in layer {
             for step in Step::all(state.leased.permits()) {
@@ -127,7 +134,7 @@ pub fn walk<P: Policy>(
                 })?;
                 walk.count(step, asked);
                 let permits = then.leased.permits();
-                if depth == bounds.steps || permits > bounds.permits {
+                if depth == STEPS || permits > setting.permits {
                     continue;
                 }
                 if known.insert(then.key()) {
@@ -195,6 +202,6 @@ impl<P: Policy> Both<P> {
 }
 
 /// What both hosts have must be the same.
-fn alike<T: PartialEq + Debug>(what: &str, asked: &T, leased: &T) -> Result<(), String> {
+fn alike<T: PartialEq + fmt::Debug>(what: &str, asked: &T, leased: &T) -> Result<(), String> {
     same(what, ("when asked each time", asked), ("by leases", leased))
 }

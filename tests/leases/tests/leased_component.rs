@@ -1,33 +1,68 @@
-//! Every path that was found on the native core, taken through the component in the real host.
+//! What was walked on the native core, taken through the component in the real host.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tripwit_core::{Consecutive, Outbox, Policy};
-use tripwit_leases::{CONSECUTIVE, OUTBOX, Replay, Setting, walk};
+use tripwit_leases::settings::{
+    BACK_OFF, CALL_TIMEOUT, NO_CYCLES, RETRY_AFTER, Setting, THRESHOLD, TWO_CYCLES, TWO_PROBES,
+};
+use tripwit_leases::{Difference, Replay, walk};
 
-fn taken_alike<P: Policy>(component: &tripwit::Policy, settings: &[Setting]) -> Result<()> {
-    for setting in settings {
-        let walk = walk::<P>(P::parse(setting.json)?, setting.bounds, |lease| lease)?;
-        let mut replay = Replay::<P>::new(component, setting)?;
-        let replayed = replay.all(walk.paths())?;
-        println!(
-            "{}, {}: all {} steps from all {} states, {} steps with the paths there",
-            P::NAME,
-            setting.name,
-            replayed.paths,
-            walk.states(),
-            replayed.steps,
-        );
-        assert_eq!(replayed.paths, walk.steps);
-    }
+#[test]
+fn consecutive_with_thresholds_is_the_same_as_a_component() -> Result<()> {
+    alike::<Consecutive>(&tripwit::Policy::consecutive()?, &THRESHOLD)
+}
+
+#[test]
+fn consecutive_with_a_call_timeout_is_the_same_as_a_component() -> Result<()> {
+    alike::<Consecutive>(&tripwit::Policy::consecutive()?, &CALL_TIMEOUT)
+}
+
+#[test]
+fn consecutive_with_two_probes_is_the_same_as_a_component() -> Result<()> {
+    alike::<Consecutive>(&tripwit::Policy::consecutive()?, &TWO_PROBES)
+}
+
+#[test]
+fn consecutive_with_back_off_is_the_same_as_a_component() -> Result<()> {
+    alike::<Consecutive>(&tripwit::Policy::consecutive()?, &BACK_OFF)
+}
+
+#[test]
+fn consecutive_that_heeds_retry_after_is_the_same_as_a_component() -> Result<()> {
+    alike::<Consecutive>(&tripwit::Policy::consecutive()?, &RETRY_AFTER)
+}
+
+#[test]
+fn outbox_is_the_same_as_a_component() -> Result<()> {
+    let component = tripwit::Policy::outbox()?;
+    alike::<Outbox>(&component, &NO_CYCLES)?;
+    alike::<Outbox>(&component, &TWO_CYCLES)
+}
+
+fn alike<P: Policy>(component: &tripwit::Policy, setting: &Setting) -> Result<()> {
+    let walk = walk::<P>(setting, |lease| lease)?;
+    let replayed = Replay::<P>::new(component, setting, P::parse(setting.json)?)?.all(walk.paths())?;
+    println!(
+        "{}, {}: all {} steps from all {} states, {} steps with the paths there",
+        P::NAME,
+        setting.name,
+        replayed.paths,
+        walk.states(),
+        replayed.steps,
+    );
+    assert_eq!(replayed.paths, walk.steps);
     Ok(())
 }
 
 #[test]
-fn consecutive_answers_through_the_component_as_on_the_core() -> Result<()> {
-    taken_alike::<Consecutive>(&tripwit::Policy::consecutive()?, CONSECUTIVE)
-}
-
-#[test]
-fn outbox_answers_through_the_component_as_on_the_core() -> Result<()> {
-    taken_alike::<Outbox>(&tripwit::Policy::outbox()?, OUTBOX)
+fn a_component_that_decides_otherwise_is_found_out() -> Result<()> {
+    let walk = walk::<Outbox>(&TWO_CYCLES, |lease| lease)?;
+    let other = Outbox::parse(r#"{"cooldown_count": 1}"#)?;
+    let mut replay = Replay::<Outbox>::new(&tripwit::Policy::outbox()?, &TWO_CYCLES, other)?;
+    let error = replay
+        .all(walk.paths())
+        .err()
+        .context("the difference went unnoticed")?;
+    assert_eq!(error.downcast::<Difference>()?.trace.to_string(), "trip");
+    Ok(())
 }

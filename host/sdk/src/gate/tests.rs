@@ -3,6 +3,7 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 
 use super::*;
+use crate::status::{Mode, State};
 
 const TICKET: u64 = 7;
 

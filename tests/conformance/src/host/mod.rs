@@ -21,11 +21,13 @@ use capture::Capture;
 
 pub(crate) struct Host {
     breakers: Breakers,
+    /// Makes the circuits of a process that starts anew.
+    build: Box<dyn Fn() -> Result<Breakers>>,
     /// Held, so that no circuit is given up while the scenario runs.
     handles: BTreeMap<String, Breaker>,
     permits: BTreeMap<String, (String, OwnedPermit)>,
     moves: Arc<Mutex<Vec<Event>>>,
-    _subscription: Subscription,
+    subscription: Subscription,
     capture: Capture,
     /// Spans go to one place for the whole process, so one scenario runs at a time.
     _alone: MutexGuard<'static, ()>,
@@ -46,29 +48,40 @@ impl Host {
             PolicyName::Outbox => Policy::outbox()?,
         };
         let capture = Capture::start(words::scope(&policy));
-        let mut builder = Breakers::builder(policy)
-            .settings(settings_text(&scenario.settings))
-            .clock(clock.clone())
-            .shards(1)
-            .seed(scenario.setup.seed)
-            .instrumentation(words::instrumentation(&scenario.setup))
-            .ignore_leases(ignore_leases);
-        if let Some(namespace) = &scenario.setup.namespace {
-            builder = builder.namespace(namespace);
-        }
-        let breakers = builder.build()?;
-        let moves = Arc::new(Mutex::new(Vec::new()));
-        let heard = moves.clone();
-        let subscription = breakers.subscribe(move |event| heard.lock().push(event.clone()));
+        let (clock, settings, setup) = (clock.clone(), settings_text(&scenario.settings), scenario.setup.clone());
+        let build = move || {
+            let builder = Breakers::builder(policy.clone())
+                .settings(settings.as_str())
+                .clock(clock.clone())
+                .shards(1)
+                .seed(setup.seed)
+                .instrumentation(words::instrumentation(&setup))
+                .ignore_leases(ignore_leases);
+            Ok(match &setup.namespace {
+                Some(namespace) => builder.namespace(namespace).build()?,
+                None => builder.build()?,
+            })
+        };
+        let breakers = build()?;
+        let moves = Arc::default();
         Ok(Self {
+            subscription: listen(&breakers, &moves),
             breakers,
+            build: Box::new(build),
             handles: BTreeMap::new(),
             permits: BTreeMap::new(),
             moves,
-            _subscription: subscription,
             capture,
             _alone: alone,
         })
+    }
+
+    fn restart(&mut self) -> Result<Value> {
+        self.permits.clear();
+        self.handles.clear();
+        self.breakers = (self.build)()?;
+        self.subscription = listen(&self.breakers, &self.moves);
+        Ok(json!({}))
     }
 
     fn breaker(&mut self, key: &str) -> Result<Breaker> {
@@ -258,6 +271,7 @@ impl Player for Host {
             Verb::Available { .. } => Ok(json!({"available": self.breaker(key)?.is_available()})),
             Verb::Describe { .. } => words::description(&self.breakers.policy()),
             Verb::Attach { value } => self.attach(key, value),
+            Verb::Restart { .. } => self.restart(),
             Verb::Wait { .. }
             | Verb::Clock { .. }
             | Verb::Wall { .. }
@@ -277,6 +291,11 @@ impl Player for Host {
         anyhow::ensure!(unasked == 0, "{unasked} moves were made that no answer tells");
         self.capture.take()
     }
+}
+
+fn listen(breakers: &Breakers, moves: &Arc<Mutex<Vec<Event>>>) -> Subscription {
+    let moves = moves.clone();
+    breakers.subscribe(move |event| moves.lock().push(event.clone()))
 }
 
 fn failure(details: Details) -> Failure {
