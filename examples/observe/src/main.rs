@@ -85,10 +85,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         serve(arguments.listen, telemetry.page()).await?;
         let services = Services::start().await?;
         let calls = Calls::new(&services)?;
-        calls
-            .go_on_for(Duration::from_secs(arguments.seconds.into()))
-            .await;
-        anyhow::Ok(())
+        let time = Duration::from_secs(arguments.seconds.into());
+        calls.go_on_for(time).await
     });
     // Exporters send what they still have; the runtime that carries it is there yet.
     let flushed = telemetry.shut_down().context("not everything was exported");

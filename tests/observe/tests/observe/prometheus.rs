@@ -167,8 +167,8 @@ fn labels(series: &[(Value, f64)], one: &str) -> (BTreeSet<String>, BTreeSet<Str
     (names.collect(), values.collect())
 }
 
-fn set<const N: usize>(all: [&str; N]) -> BTreeSet<String> {
-    all.map(str::to_owned).into()
+fn set(all: &[&str]) -> BTreeSet<String> {
+    all.iter().map(|one| (*one).to_owned()).collect()
 }
 
 /// The text of the page, once it has all of these.
@@ -208,97 +208,81 @@ async fn every_trip_is_counted_though_no_trace_is_kept() {
     .await;
 }
 
+/// The labels of a series: those that all have, and its own.
+fn with(own: &[&str]) -> BTreeSet<String> {
+    let all = ["__name__", "instance", "job", "otel_scope_name", "otel_scope_version"];
+    all.iter().chain(own).map(|name| (*name).to_owned()).collect()
+}
+
 #[tokio::test]
-async fn prometheus_has_every_series_with_its_kind_and_its_labels() {
+async fn prometheus_has_every_series_with_its_kind() {
     let prometheus = Prometheus::start().await;
     for namespace in NAMESPACES {
         for (name, kind) in SERIES {
             let name = format!("{namespace}_circuit_breaker_{name}");
             let query = [("metric", &*name)];
-            let told = prometheus.ask("metadata", &query, |data| {
-                data[&name][0]["type"].as_str().map(str::to_owned)
-            });
+            let told = prometheus.ask("metadata", &query, |data| data[&name][0]["type"].as_str().map(str::to_owned));
             assert_eq!(told.await, kind, "{name}");
         }
     }
+}
 
-    let everywhere = [
-        "__name__",
-        "instance",
-        "job",
-        "otel_scope_name",
-        "otel_scope_version",
-    ];
-    let with = |own: &[&str]| {
-        everywhere
-            .iter()
-            .chain(own)
-            .map(|it| (*it).to_owned())
-            .collect::<BTreeSet<_>>()
-    };
+#[tokio::test]
+async fn a_trip_is_counted_by_circuit_operation_and_service() {
+    let prometheus = Prometheus::start().await;
+    let of_payments = "tripwit_circuit_breaker_trips_total{circuit_breaker_topic=\"payments\"}";
+    let of_orders = "paramore_brighter_circuit_breaker_trips_total{circuit_breaker_topic=\"orders\"}";
+    for (trips, namespace, scope, operations) in [
+        (of_payments, "tripwit", "tripwit", &["trip", "re_trip", "half_open", "reset"][..]),
+        (of_orders, "paramore_brighter", "Paramore.Brighter", &["trip", "re_trip", "reset"]),
+    ] {
+        let series = prometheus.series_that(trips, |series| series.len() == operations.len()).await;
+        let operation = format!("{namespace}_operation");
+        let (names, values) = labels(&series, &operation);
+        let own = ["service_name", "service_version", "circuit_breaker_topic", &operation];
+        assert_eq!(names, with(&own));
+        assert_eq!(values, set(operations));
+        assert_eq!(labels(&series, "otel_scope_name").1, set(&[scope]));
+        assert_eq!(labels(&series, "service_name").1, set(&["observe"]));
+    }
+}
 
-    let trips = ["service_name", "service_version", "circuit_breaker_topic"];
-    let operations = |namespace: &str, topic: &str| {
-        format!("{namespace}_circuit_breaker_trips_total{{circuit_breaker_topic=\"{topic}\"}}")
-    };
-    let payments = prometheus
-        .series_that(&operations("tripwit", "payments"), |series| series.len() == 4)
-        .await;
-    let (names, values) = labels(&payments, "tripwit_operation");
-    assert_eq!(names, with(&[&trips[..], &["tripwit_operation"]].concat()));
-    assert_eq!(values, set(["trip", "re_trip", "half_open", "reset"]));
-    assert_eq!(labels(&payments, "otel_scope_name").1, set(["tripwit"]));
-    assert_eq!(labels(&payments, "service_name").1, set(["observe"]));
-
-    let orders = prometheus
-        .series_that(&operations("paramore_brighter", "orders"), |series| {
-            series.len() == 3
-        })
-        .await;
-    let (names, values) = labels(&orders, "paramore_brighter_operation");
-    assert_eq!(
-        names,
-        with(&[&trips[..], &["paramore_brighter_operation"]].concat())
-    );
-    assert_eq!(values, set(["trip", "re_trip", "reset"]));
-    assert_eq!(labels(&orders, "otel_scope_name").1, set(["Paramore.Brighter"]));
-
+#[tokio::test]
+async fn circuits_are_counted_by_state_and_named_while_they_are_not_closed() {
+    let prometheus = Prometheus::start().await;
     for (namespace, circuits) in [("tripwit", 3.0), ("paramore_brighter", 2.0)] {
-        let series = prometheus
-            .series_that(&format!("{namespace}_circuit_breaker_circuits"), |series| {
-                series.iter().map(|it| it.1).sum::<f64>() == circuits
-            })
-            .await;
+        let name = format!("{namespace}_circuit_breaker_circuits");
+        let all = |series: &[(Value, f64)]| series.iter().map(|it| it.1).sum::<f64>() == circuits;
+        let series = prometheus.series_that(&name, all).await;
         let (names, values) = labels(&series, "circuit_breaker_state");
         assert_eq!(names, with(&["circuit_breaker_state"]));
-        assert_eq!(values, set(["closed", "open", "half_open"]));
+        assert_eq!(values, set(&["closed", "open", "half_open"]));
+
+        prometheus.series(&format!("{name}{{circuit_breaker_state=\"open\"}} > 0")).await;
+        let named = prometheus.series(&format!("{namespace}_circuit_breaker_state_ratio == 1")).await;
+        let (names, values) = labels(&named, "circuit_breaker_state");
+        assert_eq!(names, with(&["circuit_breaker_topic", "circuit_breaker_state"]));
+        assert!(!values.contains("closed"), "{values:?}");
     }
+}
 
-    let state = prometheus
-        .series("tripwit_circuit_breaker_state_ratio == 1")
-        .await;
-    let (names, _) = labels(&state, "");
-    assert_eq!(names, with(&["circuit_breaker_topic", "circuit_breaker_state"]));
+#[tokio::test]
+async fn calls_are_counted_by_outcome_and_rejected_ones_by_reason() {
+    let prometheus = Prometheus::start().await;
+    let rejected = "tripwit_circuit_breaker_calls_total{circuit_breaker_rejection_reason!=\"\"} > 0";
+    let rejected = prometheus.series(rejected).await;
+    let (names, values) = labels(&rejected, "circuit_breaker_outcome");
+    assert_eq!(names, with(&["circuit_breaker_outcome", "circuit_breaker_rejection_reason"]));
+    assert_eq!(values, set(&["rejected"]));
 
-    let rejected = prometheus
-        .series("tripwit_circuit_breaker_calls_total{circuit_breaker_rejection_reason!=\"\"} > 0")
-        .await;
-    assert_eq!(labels(&rejected, "circuit_breaker_outcome").1, set(["rejected"]));
-    let calls = prometheus.series_that(
-        "tripwit_circuit_breaker_calls_total{circuit_breaker_rejection_reason=\"\"} > 0",
-        |series| series.len() >= 3,
-    );
-    let (names, values) = labels(&calls.await, "circuit_breaker_outcome");
+    let made = "tripwit_circuit_breaker_calls_total{circuit_breaker_rejection_reason=\"\"} > 0";
+    let made = prometheus.series_that(made, |series| series.len() >= 3).await;
+    let (names, values) = labels(&made, "circuit_breaker_outcome");
     assert_eq!(names, with(&["circuit_breaker_outcome"]));
-    assert!(
-        values.is_superset(&set(["success", "failure", "timeout"])),
-        "{values:?}"
-    );
+    assert!(values.is_superset(&set(&["success", "failure", "timeout"])), "{values:?}");
 
     for counter in ["open_time_seconds_total", "shadow_rejections_total"] {
-        let series = prometheus
-            .series(&format!("tripwit_circuit_breaker_{counter} > 0"))
-            .await;
+        let series = prometheus.series(&format!("tripwit_circuit_breaker_{counter} > 0")).await;
         assert_eq!(labels(&series, "").0, with(&[]), "{counter}");
     }
 }
