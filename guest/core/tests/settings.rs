@@ -1,5 +1,12 @@
 //! Settings are checked once, each problem names its field, and the schema says what is checked.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tripwit_core::{Consecutive, Outbox, Policy, parse_duration};

@@ -1,5 +1,12 @@
 //! How long a circuit stays open: back-off, cap, jitter, and a failure's own wish.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
