@@ -195,7 +195,10 @@ fn transition_text(event: &Event) -> String {
     if let Some(wait) = transition.wait {
         text.push_str(&format!(", for {wait:?}"));
     }
-    if let Some(cycles) = transition.cooldown_count.filter(|_| transition.after != State::Closed) {
+    if let Some(cycles) = transition
+        .cooldown_count
+        .filter(|_| transition.after != State::Closed)
+    {
         text.push_str(&format!(", for {cycles} cool-down cycle(s)"));
     }
     text

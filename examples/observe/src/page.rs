@@ -3,7 +3,7 @@
 //! Names follow OpenTelemetry's rules for Prometheus, so they are the same as by way of a collector: dots become underscores,
 //! a unit that Prometheus knows is a suffix, counters end in `_total`, and each series names its scope.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -74,14 +74,18 @@ impl MetricReader for Reader {
 struct Family {
     kind: &'static str,
     help: String,
-    series: String,
+    /// A line each.
+    series: BTreeSet<String>,
 }
 
 fn render(metrics: &ResourceMetrics) -> String {
     let about = Family {
         kind: "gauge",
         help: "What this process says of itself.".to_owned(),
-        series: format!("target_info{{{}}} 1\n", labels(metrics.resource().iter())),
+        series: BTreeSet::from([format!(
+            "target_info{{{}}} 1\n",
+            labels(metrics.resource().iter())
+        )]),
     };
     let mut families = BTreeMap::from([("target_info".to_owned(), about)]);
     for scope in metrics.scope_metrics() {
@@ -95,7 +99,8 @@ fn render(metrics: &ResourceMetrics) -> String {
     }
     let mut text = String::new();
     for (name, Family { kind, help, series }) in &families {
-        text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{series}"));
+        text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+        text.extend(series.iter().map(String::as_str));
     }
     text
 }
@@ -132,15 +137,15 @@ fn add<T: Copy + Display>(
     let name = name(metric, kind);
     let family = families.entry(name.clone()).or_insert_with(|| Family {
         kind: if kind == Kind::Counter { "counter" } else { "gauge" },
-        help: escape(metric.description()).replace(r#"\""#, "\""),
-        series: String::new(),
+        help: escape(metric.description()),
+        series: BTreeSet::new(),
     });
     let scope = scope_labels(scope);
     for (labels, value) in points {
         let comma = if labels.is_empty() { "" } else { "," };
         family
             .series
-            .push_str(&format!("{name}{{{labels}{comma}{scope}}} {value}\n"));
+            .insert(format!("{name}{{{labels}{comma}{scope}}} {value}\n"));
     }
 }
 
@@ -167,19 +172,16 @@ fn attributes<'a>(all: impl Iterator<Item = &'a KeyValue>) -> impl Iterator<Item
 
 /// As they stand between braces.
 fn labels<'a>(attributes: impl Iterator<Item = (&'a Key, &'a Value)>) -> String {
-    let label = |(key, value): (&Key, &Value)| {
-        format!("{}=\"{}\"", underscored(key.as_str()), escape(&value.as_str()))
-    };
-    attributes.map(label).collect::<Vec<_>>().join(",")
+    let mut labels: Vec<_> = attributes
+        .map(|(key, value)| format!("{}={}", underscored(key.as_str()), quoted(&value.as_str())))
+        .collect();
+    labels.sort_unstable();
+    labels.join(",")
 }
 
 fn scope_labels(scope: &InstrumentationScope) -> String {
-    let version = scope.version().unwrap_or_default();
-    format!(
-        "otel_scope_name=\"{}\",otel_scope_version=\"{}\"",
-        escape(scope.name()),
-        escape(version)
-    )
+    let (name, version) = (quoted(scope.name()), quoted(scope.version().unwrap_or_default()));
+    format!("otel_scope_name={name},otel_scope_version={version}")
 }
 
 /// A name that Prometheus takes.
@@ -187,11 +189,13 @@ fn underscored(name: &str) -> String {
     name.replace(|character: char| !character.is_ascii_alphanumeric(), "_")
 }
 
-/// A text as it stands between quotation marks.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", escape(text).replace('"', r#"\""#))
+}
+
+/// A text on one line.
 fn escape(text: &str) -> String {
-    text.replace('\\', r"\\")
-        .replace('"', r#"\""#)
-        .replace('\n', r"\n")
+    text.replace('\\', r"\\").replace('\n', r"\n")
 }
 
 #[cfg(test)]
@@ -218,7 +222,7 @@ mod tests {
         let trips = meter_a
             .u64_counter("a.b.trips")
             .with_unit("{trip}")
-            .with_description("Trips.")
+            .with_description("The \"trips\".\n")
             .build();
         trips.add(2, &[KeyValue::new("circuit_breaker.topic", "say \"a\\b\"\n")]);
         meter_a
@@ -241,7 +245,7 @@ mod tests {
         let text = page.render().expect("the provider is there");
         let scope = r#"otel_scope_name="a",otel_scope_version="1.2.3""#;
         for part in [
-            "# HELP a_b_trips_total Trips.\n# TYPE a_b_trips_total counter\n",
+            "# HELP a_b_trips_total The \"trips\".\\n\n# TYPE a_b_trips_total counter\n",
             &format!("a_b_trips_total{{circuit_breaker_topic=\"say \\\"a\\\\b\\\"\\n\",{scope}}} 2\n"),
             &format!("# TYPE open_time_seconds_total counter\nopen_time_seconds_total{{{scope}}} 1.5\n"),
             &format!(

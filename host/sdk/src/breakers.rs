@@ -188,7 +188,7 @@ impl Breakers {
     /// How many log lines, spans and moves were dropped because more came than could be given out.
     #[must_use]
     pub fn dropped_telemetry(&self) -> u64 {
-        self.0.shards.iter().map(Shard::dropped).sum()
+        self.0.env.ledger.dropped.load(Ordering::Relaxed)
     }
 
     /// Calls `subscriber` with each move of each circuit, in order for each circuit.

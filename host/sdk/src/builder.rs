@@ -170,7 +170,13 @@ impl BreakersBuilder {
             4 << 30,
             "2 MiB to 4 GiB, in bytes",
         )?;
-        in_range("state_series", self.telemetry.state_series, 0, 10_000, "0 to 10,000")?;
+        in_range(
+            "state_series",
+            self.telemetry.state_series,
+            0,
+            10_000,
+            "0 to 10,000",
+        )?;
         let scope = env::scope(&self.policy);
         let namespace = match &self.telemetry.namespace {
             Some(given) => given.clone(),

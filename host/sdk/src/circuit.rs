@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::bindings::exports::tripwit::breaker::policy::Snapshot;
 use crate::gate::Gate;
 use crate::lease::{Lease, Successes};
+use crate::machine::Cx;
 use crate::settings::Settings;
 use crate::status::{Mode, State};
 
@@ -34,6 +35,13 @@ impl Circuit {
             stale: AtomicU64::new(0),
             would_have_rejected: AtomicU64::new(0),
         }
+    }
+
+    /// Replaces the lease, and takes note of a change of state. The counter must be closed.
+    pub(crate) fn publish_locked(&self, cx: &Cx<'_>, lease: &Lease, incarnation: u64, at_fault: bool) {
+        let before = self.gate.read_locked().lease.state;
+        self.gate.publish_locked(lease, incarnation, at_fault);
+        cx.env.ledger.moved(&self.key, before, lease.state, cx.now);
     }
 
     /// Whether somebody holds it: a handle, or a permit that owns one. Exact only under the registry's write lock.

@@ -34,7 +34,7 @@ impl Machine {
                 .map_err(|fault| (Some(index), fault))?;
             if let Some(lease) = flushed {
                 save(cx, instance, slot, &lease, number).map_err(|fault| (Some(index), fault))?;
-                slot.circuit.gate.publish_locked(&lease, incarnation, false);
+                slot.circuit.publish_locked(cx, &lease, incarnation, false);
             }
         }
         let changed = instance.cool_down().map_err(|fault| (None, fault))?;
@@ -52,7 +52,7 @@ impl Machine {
             let generation = circuit.gate.read_locked().lease.generation;
             let lease = checked("cool-down", &moved.lease, cx.now, Some(generation)).map_err(at)?;
             save(cx, instance, slot, &lease, number).map_err(at)?;
-            circuit.gate.publish_locked(&lease, incarnation, false);
+            circuit.publish_locked(cx, &lease, incarnation, false);
             let transition = moved.transition.map(|transition| event(&circuit, transition));
             all.push(Moved {
                 key: circuit.key.clone(),

@@ -58,7 +58,9 @@ fn export(env: &Env, span: Span, parent: &opentelemetry::Context) {
         .with_start_time(system_time(span.start))
         // Samplers see what a span has when it starts, and nothing else.
         .with_attributes(attributes);
-    let mut exported = env.tracers.with(|tracer| tracer.build_with_context(builder, parent));
+    let mut exported = env
+        .tracers
+        .with(|tracer| tracer.build_with_context(builder, parent));
     exported.set_status(Status::Ok);
     exported.end_with_timestamp(system_time(span.end));
 }

@@ -102,7 +102,7 @@ impl Machine {
         for (index, slot) in self.slots.iter_mut() {
             match (&slot.saved, slot.fallen) {
                 (Some(copy), false) => saved.push((index, slot.circuit.clone(), copy.clone())),
-                (None, false) => forget(slot, incarnation),
+                (None, false) => forget(cx, slot, incarnation),
                 (_, true) => stand_in(cx, slot, incarnation, false),
             }
         }
@@ -141,7 +141,7 @@ impl Machine {
         {
             let lease = slot.circuit.gate.read_locked().lease;
             if lease.standing == Standing::Reject(RejectionReason::Open) && lease.until.is_none() {
-                publish(slot, &on_fault(cx.env, &lease), incarnation, true);
+                publish(cx, slot, &on_fault(cx.env, &lease), incarnation, true);
             }
         }
     }
@@ -166,7 +166,7 @@ impl Machine {
             Mode::Disabled => lease.standing = Standing::Pass,
             Mode::Automatic | Mode::Shadow => {}
         }
-        publish(slot, &lease, incarnation, true);
+        publish(cx, slot, &lease, incarnation, true);
         true
     }
 }
@@ -178,9 +178,9 @@ fn stand_in(cx: &Cx<'_>, slot: &mut Slot, incarnation: u64, shard_fallen: bool) 
     let View { lease, .. } = slot.circuit.gate.read_locked();
     let fallen = slot.fallen || shard_fallen;
     if lease.rejects_at(cx.now) || lease.mode == Mode::Disabled {
-        publish(slot, &lease, incarnation, fallen);
+        publish(cx, slot, &lease, incarnation, fallen);
     } else if fallen {
-        publish(slot, &on_fault(cx.env, &lease), incarnation, true);
+        publish(cx, slot, &on_fault(cx.env, &lease), incarnation, true);
     } else {
         let unknown = Lease {
             generation: 0,
@@ -189,27 +189,27 @@ fn stand_in(cx: &Cx<'_>, slot: &mut Slot, incarnation: u64, shard_fallen: bool) 
             successes: Successes::Each,
             ..lease
         };
-        publish(slot, &unknown, incarnation, false);
+        publish(cx, slot, &unknown, incarnation, false);
     }
 }
 
 /// Lets whoever comes next attach a closed circuit again.
-fn forget(slot: &Slot, incarnation: u64) {
+fn forget(cx: &Cx<'_>, slot: &Slot, incarnation: u64) {
     let View { lease, .. } = slot.circuit.gate.read_locked();
     let unknown = Lease {
         call_timeout: lease.call_timeout,
         slow_after: lease.slow_after,
         ..Lease::UNKNOWN
     };
-    publish(slot, &unknown, incarnation, false);
+    publish(cx, slot, &unknown, incarnation, false);
     slot.circuit.recorded.store(false, Ordering::Relaxed);
 }
 
-fn publish(slot: &Slot, lease: &Lease, incarnation: u64, at_fault: bool) {
+fn publish(cx: &Cx<'_>, slot: &Slot, lease: &Lease, incarnation: u64, at_fault: bool) {
     let gate = &slot.circuit.gate;
     // What was kept back is lost with the instance that it was meant for.
     gate.close_locked();
-    gate.publish_locked(lease, incarnation, at_fault);
+    slot.circuit.publish_locked(cx, lease, incarnation, at_fault);
     gate.open_locked();
 }
 

@@ -187,6 +187,9 @@ mod tests {
             "a total never steps back"
         );
         ledger.end();
-        assert_eq!((ledger.circuits(), ledger.figures().open_time), ([0; 3], 12_000_000_000));
+        assert_eq!(
+            (ledger.circuits(), ledger.figures().open_time),
+            ([0; 3], 12_000_000_000)
+        );
     }
 }

@@ -119,7 +119,7 @@ impl Machine {
         };
         if let Some(lease) = &lease {
             save(cx, instance, slot, lease, number)?;
-            circuit.gate.publish_locked(lease, incarnation, false);
+            circuit.publish_locked(cx, lease, incarnation, false);
         }
         circuit.gate.open_locked();
         moves.extend(answer.transition.map(|transition| event(circuit, transition)));
@@ -171,7 +171,7 @@ impl Machine {
         let (_, slot) = self.parts(circuit.slot)?;
         slot.number = Some(number);
         circuit.gate.close_locked();
-        circuit.gate.publish_locked(&lease, incarnation, false);
+        circuit.publish_locked(cx, &lease, incarnation, false);
         circuit.gate.open_locked();
         self.numbers.insert(number, circuit.slot);
         Ok(number)

@@ -74,11 +74,13 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Instrument {
     name: &'static str,
-    pub(crate) kind: Kind,
+    #[cfg_attr(not(test), expect(dead_code, reason = "the docs are held against it"))]
+    kind: Kind,
     pub(crate) unit: &'static str,
     pub(crate) description: &'static str,
     /// As the docs list them; `{ns}` stands for the namespace.
-    pub(crate) attributes: &'static [&'static str],
+    #[cfg_attr(not(test), expect(dead_code, reason = "the docs are held against it"))]
+    attributes: &'static [&'static str],
 }
 
 impl Instrument {
@@ -159,16 +161,87 @@ pub(crate) const DROPPED_ENTRIES: Instrument = Instrument {
     attributes: &[],
 };
 
-/// Every instrument, in the order of the docs.
-pub(crate) const INSTRUMENTS: [Instrument; 10] = [
-    TRIPS,
-    CIRCUITS,
-    STATES,
-    CALLS,
-    OPEN_TIME,
-    STALE_RESULTS,
-    SHADOW_REJECTIONS,
-    COMPONENT_FAULTS,
-    SWAPS,
-    DROPPED_ENTRIES,
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every instrument, in the order of the docs.
+    const INSTRUMENTS: [Instrument; 10] = [
+        TRIPS,
+        CIRCUITS,
+        STATES,
+        CALLS,
+        OPEN_TIME,
+        STALE_RESULTS,
+        SHADOW_REJECTIONS,
+        COMPONENT_FAULTS,
+        SWAPS,
+        DROPPED_ENTRIES,
+    ];
+
+    fn docs() -> String {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/telemetry.md");
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    fn kind(kind: Kind) -> &'static str {
+        match kind {
+            Kind::Counter => "counter",
+            Kind::ObservableCounter => "observable counter",
+            Kind::ObservableUpDownCounter => "observable up-down counter",
+            Kind::ObservableGauge => "observable gauge",
+        }
+    }
+
+    #[test]
+    fn the_docs_have_the_table_of_instruments_as_the_code_has_it() {
+        let docs = docs();
+        let mut rows = String::new();
+        for instrument in &INSTRUMENTS {
+            let attributes = instrument.attributes.iter().map(|it| format!("`{it}`"));
+            let attributes = attributes.collect::<Vec<_>>().join(", ");
+            rows.push_str(&format!(
+                "| `{}` | {} | `{}` | {} | {} |\n",
+                instrument.full_name("{ns}"),
+                kind(instrument.kind),
+                instrument.unit,
+                if attributes.is_empty() {
+                    "none"
+                } else {
+                    &attributes
+                },
+                instrument.description,
+            ));
+        }
+        assert!(
+            docs.contains(&rows),
+            "docs/telemetry.md must have these rows:\n{rows}"
+        );
+    }
+
+    #[test]
+    fn the_docs_have_every_value_of_every_attribute() {
+        let docs = docs();
+        let list = |name: &str, values: Vec<&str>| {
+            let mut values: Vec<_> = values.iter().map(|it| format!("`{it}`")).collect();
+            values.dedup();
+            format!("| `{name}` | {} |", values.join(", "))
+        };
+        let states = [State::Closed, State::Open, State::HalfOpen].map(state);
+        let reasons = crate::tally::ENDINGS.iter().filter_map(|ending| match ending {
+            Ending::Rejected(reason) => Some(rejection_reason(*reason)),
+            Ending::Ended(_) => None,
+        });
+        for row in [
+            list(DOMAIN, vec![DOMAIN_VALUE]),
+            list(STATE, states.into()),
+            list(OUTCOME, crate::tally::ENDINGS.map(outcome).into()),
+            list(REJECTION_REASON, reasons.collect()),
+        ] {
+            assert!(
+                docs.contains(&row),
+                "docs/telemetry.md must have this row:\n{row}"
+            );
+        }
+    }
+}

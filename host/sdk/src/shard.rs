@@ -32,7 +32,7 @@ impl Shard {
         Ok(Self {
             registry: RwLock::default(),
             machine: Mutex::new(Machine::start(env)?),
-            outlet: Outlet::default(),
+            outlet: Outlet::new(&env.ledger),
         })
     }
 
@@ -145,11 +145,6 @@ impl Shard {
     pub(crate) fn view(&self, circuit: &Circuit) -> View {
         let _machine = self.machine.lock();
         circuit.gate.read_locked()
-    }
-
-    /// How many entries of telemetry were dropped.
-    pub(crate) fn dropped(&self) -> u64 {
-        self.outlet.dropped()
     }
 
     pub(crate) fn is_tight(&self, env: &Env) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use opentelemetry::Context;
 use parking_lot::Mutex;
@@ -12,6 +12,7 @@ use crate::bindings::tripwit::breaker::{log, spans, types};
 use crate::emit;
 use crate::env::Env;
 use crate::instance::Fault;
+use crate::ledger::Ledger;
 use crate::status::{Event, FieldValue, fields};
 
 /// What a component tells through its imports.
@@ -93,21 +94,22 @@ pub(crate) enum What {
 }
 
 /// The queue of one shard.
-#[derive(Default)]
 pub(crate) struct Outlet {
-    queue: Mutex<Queue>,
+    queue: Mutex<VecDeque<Entry>>,
     /// Held by the thread that gives out.
     giving_out: Mutex<()>,
-    dropped: AtomicU64,
-}
-
-#[derive(Default)]
-struct Queue {
-    entries: VecDeque<Entry>,
-    overflowed: bool,
+    ledger: Arc<Ledger>,
 }
 
 impl Outlet {
+    pub(crate) fn new(ledger: &Arc<Ledger>) -> Self {
+        Self {
+            queue: Mutex::default(),
+            giving_out: Mutex::default(),
+            ledger: ledger.clone(),
+        }
+    }
+
     /// Queues what a crossing told, and the moves it made. Called under the shard's lock, so that order is kept.
     pub(crate) fn push(&self, heard: Heard, moves: Vec<Event>) {
         if heard.told.is_empty() && moves.is_empty() {
@@ -133,29 +135,22 @@ impl Outlet {
         };
         let mut queue = self.queue.lock();
         for what in all {
-            if queue.entries.len() < CAPACITY {
-                queue.entries.push_back(entry(what));
+            if queue.len() < CAPACITY {
+                queue.push_back(entry(what));
             } else {
                 dropped += 1;
             }
         }
-        self.dropped.fetch_add(dropped, Ordering::Relaxed);
-        if dropped > 0 && !queue.overflowed {
-            queue.overflowed = true;
+        if dropped > 0 && self.ledger.dropped.fetch_add(dropped, Ordering::Relaxed) == 0 {
             // The one entry beyond the capacity says that there were more.
-            queue.entries.push_back(entry(What::Overflow));
+            queue.push_back(entry(What::Overflow));
         }
-    }
-
-    /// How many entries were dropped because the queue was full.
-    pub(crate) fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
     }
 
     /// Gives out what is queued. Called when no lock is held; one thread at a time does it, and a thread that unwinds
     /// leaves it to the next.
     pub(crate) fn give_out(&self, env: &Env) {
-        while !std::thread::panicking() && !self.queue.lock().entries.is_empty() {
+        while !std::thread::panicking() && !self.queue.lock().is_empty() {
             // Whoever holds this looks at the queue once more after letting go of it, so nothing stays behind.
             let Some(turn) = self.giving_out.try_lock() else {
                 return;
@@ -172,7 +167,7 @@ impl Outlet {
     }
 
     fn pop(&self) -> Option<Entry> {
-        self.queue.lock().entries.pop_front()
+        self.queue.lock().pop_front()
     }
 }
 

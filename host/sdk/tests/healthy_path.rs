@@ -4,8 +4,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use opentelemetry_sdk::metrics::{InMemoryMetricExporter, SdkMeterProvider};
 use tripwit::settings::Consecutive;
-use tripwit::{Breakers, Policy};
+use tripwit::{Breakers, Policy, Telemetry};
 
 struct Counting;
 
@@ -36,11 +37,11 @@ fn allocations(work: impl FnOnce()) -> u64 {
     ALLOCATIONS.with(Cell::get) - before
 }
 
-#[test]
-fn a_healthy_call_allocates_nothing() {
+fn assert_that_healthy_calls_allocate_nothing(telemetry: &Telemetry) {
     for settings in [Consecutive::default(), Consecutive::default().no_call_timeout()] {
         let breakers = Breakers::builder(Policy::consecutive().unwrap())
             .settings(settings)
+            .telemetry(telemetry.clone())
             .build()
             .unwrap();
         let breaker = breakers.breaker("sms").unwrap();
@@ -55,6 +56,19 @@ fn a_healthy_call_allocates_nothing() {
         assert_eq!(allocations(asynchronous), 0);
         assert_eq!(allocations(|| assert!(breaker.is_available())), 0);
     }
+}
+
+#[test]
+fn a_healthy_call_allocates_nothing() {
+    assert_that_healthy_calls_allocate_nothing(&Telemetry::default());
+}
+
+#[test]
+fn a_healthy_call_allocates_nothing_while_metrics_are_listened_to() {
+    let meters = SdkMeterProvider::builder()
+        .with_periodic_exporter(InMemoryMetricExporter::default())
+        .build();
+    assert_that_healthy_calls_allocate_nothing(&Telemetry::default().meter_provider(meters));
 }
 
 #[test]

@@ -210,7 +210,11 @@ pub(crate) fn changed(from: &Snapshot, with: &Map<String, Value>) -> anyhow::Res
         key: text.key,
         settings: text.settings,
         saved: Saved {
-            state: named(&text.state, &[State::Closed, State::Open, State::HalfOpen], state_name)?,
+            state: named(
+                &text.state,
+                &[State::Closed, State::Open, State::HalfOpen],
+                state_name,
+            )?,
             mode: named(
                 &text.mode,
                 &[Mode::Automatic, Mode::ForcedOpen, Mode::Disabled, Mode::Shadow],

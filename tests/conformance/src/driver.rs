@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tripwit::{Clock, ManualClock};
 use tripwit_core::{Decision, Lease, Outcome, Report, Ticket};
 use tripwit_policy::{AttachError, Attachment, Setup, Snapshot};
@@ -13,7 +13,7 @@ use crate::guest::{Guest, Start};
 use crate::runner::Player;
 use crate::scenario::{Scenario, Step};
 use crate::told::Told;
-use crate::verb::{Details, End, PolicyName, Verb, Wait, settings_text};
+use crate::verb::{Details, End, PolicyName, Restore, Verb, settings_text};
 
 pub(crate) struct Driver {
     start: Start,
@@ -45,7 +45,12 @@ struct Permit {
 }
 
 impl Driver {
-    pub(crate) fn new(start: Start, policy: PolicyName, scenario: &Scenario, clock: &ManualClock) -> Result<Self> {
+    pub(crate) fn new(
+        start: Start,
+        policy: PolicyName,
+        scenario: &Scenario,
+        clock: &ManualClock,
+    ) -> Result<Self> {
         let setup = Setup::from(&scenario.setup);
         let mut guest = start(policy, clock)?;
         guest.prepare(&setup)?;
@@ -175,7 +180,10 @@ impl Driver {
                 .with_context(|| format!("cool-down moved circuit {number}, which is unknown"))?;
             self.heed(&key, &moved.lease)?;
             let answer = json!({"key": key.clone(), "transition": transition(moved.transition)});
-            ensure!(all.insert(key, answer).is_none(), "cool-down moved a circuit twice");
+            ensure!(
+                all.insert(key, answer).is_none(),
+                "cool-down moved a circuit twice"
+            );
         }
         Ok(all.into_values().collect())
     }
@@ -185,9 +193,9 @@ impl Driver {
         let lease = self.guest.lease_of(number)?;
         let rejects = match lease.standing {
             tripwit_core::Standing::Reject(_) => lease.mode != tripwit_core::Mode::Shadow,
-            tripwit_core::Standing::Admit(_)
-            | tripwit_core::Standing::Pass
-            | tripwit_core::Standing::Ask => false,
+            tripwit_core::Standing::Admit(_) | tripwit_core::Standing::Pass | tripwit_core::Standing::Ask => {
+                false
+            }
         };
         let holds = lease.until.is_none_or(|until| self.clock.monotonic() < until);
         Ok(json!({"available": !(rejects && holds)}))
@@ -237,21 +245,29 @@ impl Driver {
         Ok(json!({}))
     }
 
-    fn restore(
-        &mut self,
-        saved: &str,
-        with: &Map<String, Value>,
-        settings: Option<&Value>,
-        age: u64,
-    ) -> Result<Value> {
+    fn save(&mut self, key: &str, label: &str) -> Result<Value> {
+        let number = self.number(key)?;
+        let saved = self.guest.save(number)?;
+        let answer = snapshot(&saved);
+        self.snapshots.insert(label.to_owned(), saved);
+        answer
+    }
+
+    fn restore(&mut self, restore: &Restore) -> Result<Value> {
+        if let Some(policy) = restore.policy {
+            self.start_anew(policy)?;
+        }
         let saved = self
             .snapshots
-            .get(saved)
-            .with_context(|| format!("nothing was saved as {saved:?}"))?;
-        let snapshot = changed(saved, with)?;
-        let settings = settings.map_or_else(|| self.settings.clone(), settings_text);
-        let restored = self.guest.restore(&snapshot, &settings, age)?;
-        self.attached(&snapshot.key.clone(), restored)
+            .get(&restore.value)
+            .with_context(|| format!("nothing was saved as {:?}", restore.value))?;
+        let snapshot = changed(saved, &restore.with)?;
+        let settings = match &restore.settings {
+            Some(settings) => settings_text(settings),
+            None => self.settings.clone(),
+        };
+        let restored = self.guest.restore(&snapshot, &settings, restore.age.0)?;
+        self.attached(&snapshot.key, restored)
     }
 
     /// Goes on with a new instance, in which nothing is attached and no permit of before means anything.
@@ -278,14 +294,14 @@ impl Player for Driver {
         match &step.verb {
             Verb::Wait { .. } | Verb::Clock { .. } | Verb::Wall { .. } => bail!("the clock is the runner's"),
             Verb::Acquire { value } => self.acquire(key, Some(value)).map(|(answer, _)| answer),
-            Verb::Settle { value, outcome, retry_after, cause } => {
-                let permit = self.permit(value)?;
-                self.settle(&permit, *outcome, Details::new(*retry_after, cause))
+            Verb::Settle(settle) => {
+                let permit = self.permit(&settle.value)?;
+                self.settle(&permit, settle.outcome, settle.details())
             }
-            Verb::Call { value, retry_after, cause } => {
+            Verb::Call(call) => {
                 let (answer, permit) = self.acquire(key, None)?;
                 let permit = permit.with_context(|| format!("the call was not admitted: {answer}"))?;
-                self.settle(&permit, *value, Details::new(*retry_after, cause))
+                self.settle(&permit, call.value, call.details())
             }
             Verb::SettleSuccesses { value, count } => {
                 let permit = self.permit(value)?;
@@ -293,15 +309,11 @@ impl Player for Driver {
                     guest.settle_successes(number, permit.ticket, *count)
                 })
             }
-            Verb::Trip { value } => {
-                let wait = match value {
-                    Wait::Policys(_) => None,
-                    Wait::Own(wait) => Some(wait.0),
-                };
-                self.command(key, |guest, number| guest.trip(number, wait))
-            }
+            Verb::Trip { value } => self.command(key, |guest, number| guest.trip(number, value.own())),
             Verb::Reset { .. } => self.command(key, |guest, number| guest.reset(number)),
-            Verb::Mode { value } => self.command(key, |guest, number| guest.set_mode(number, (*value).into())),
+            Verb::Mode { value } => {
+                self.command(key, |guest, number| guest.set_mode(number, (*value).into()))
+            }
             Verb::CoolDown { .. } => self.cool_down(),
             Verb::Tripped { .. } => self.guest.tripped().map(Value::from),
             Verb::Inspect { .. } => {
@@ -318,20 +330,9 @@ impl Player for Driver {
                 self.setup = Setup::from(value);
                 self.guest.prepare(&self.setup).map(|()| json!({}))
             }
-            Verb::Save { value } => {
-                let number = self.number(key)?;
-                let saved = self.guest.save(number)?;
-                let answer = snapshot(&saved);
-                self.snapshots.insert(value.clone(), saved);
-                answer
-            }
+            Verb::Save { value } => self.save(key, value),
             Verb::Restart { .. } => self.start_anew(self.policy).map(|()| json!({})),
-            Verb::Restore { value, age, policy, settings, with } => {
-                if let Some(policy) = policy {
-                    self.start_anew(*policy)?;
-                }
-                self.restore(value, with, settings.as_ref(), age.map_or(0, |age| age.0))
-            }
+            Verb::Restore(restore) => self.restore(restore),
         }
     }
 

@@ -61,7 +61,12 @@ fn within(range: &Map<String, Value>, time: &str) -> bool {
 /// Where what was told is not exactly what must be told.
 pub(crate) fn mismatch_told(log: &[ExpectedLine], spans: &[ExpectedSpan], told: &Told) -> Option<String> {
     let lines = || told.log.iter().map(|line| line.line.as_str()).collect::<Vec<_>>();
-    if log.len() != told.log.len() || !log.iter().zip(&told.log).all(|(one, other)| line_fits(one, other)) {
+    if log.len() != told.log.len()
+        || !log
+            .iter()
+            .zip(&told.log)
+            .all(|(one, other)| line_fits(one, other))
+    {
         let wanted: Vec<_> = log.iter().map(|line| line.line.as_str()).collect();
         let fields: Vec<_> = told.log.iter().map(|line| &line.fields).collect();
         return Some(format!(
@@ -86,7 +91,10 @@ fn line_fits(expected: &ExpectedLine, got: &Line) -> bool {
         Some(start) => got.line.starts_with(start),
         None => expected.line == got.line,
     };
-    text && expected.fields.as_ref().is_none_or(|fields| *fields == got.fields)
+    text && expected
+        .fields
+        .as_ref()
+        .is_none_or(|fields| *fields == got.fields)
 }
 
 fn span_fits(expected: &ExpectedSpan, got: &Span) -> bool {

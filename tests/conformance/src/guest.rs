@@ -4,9 +4,7 @@ use anyhow::Result;
 use serde_json::{Map, Value};
 use tripwit::ManualClock;
 use tripwit_core::{Lease, Mode, Nanoseconds, Report, Ticket};
-use tripwit_policy::{
-    Admission, AttachError, Attachment, Moved, Settlement, Setup, Snapshot, Status,
-};
+use tripwit_policy::{Admission, AttachError, Attachment, Moved, Settlement, Setup, Snapshot, Status};
 
 use crate::told::Told;
 use crate::verb::PolicyName;

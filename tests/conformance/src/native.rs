@@ -89,64 +89,64 @@ impl<P: Policy> Guest for Circuits<P, Surroundings> {
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<()> {
-        Circuits::prepare(self, setup.clone());
+        Self::prepare(self, setup.clone());
         Ok(())
     }
 
     fn attach(&mut self, key: &str, settings: &str) -> Result<Result<Attachment, AttachError>> {
-        Ok(Circuits::attach(self, key, settings))
+        Ok(Self::attach(self, key, settings))
     }
 
     fn configure(&mut self, circuit: u32, settings: &str) -> Result<Result<Moved, AttachError>> {
-        Circuits::configure(self, circuit, settings).context(NO_CIRCUIT)
+        Self::configure(self, circuit, settings).context(NO_CIRCUIT)
     }
 
     fn detach(&mut self, circuit: u32) -> Result<()> {
-        Circuits::detach(self, circuit).context(NO_CIRCUIT)
+        Self::detach(self, circuit).context(NO_CIRCUIT)
     }
 
     fn acquire(&mut self, circuit: u32) -> Result<Admission> {
-        Circuits::acquire(self, circuit).context(NO_CIRCUIT)
+        Self::acquire(self, circuit).context(NO_CIRCUIT)
     }
 
     fn settle(&mut self, circuit: u32, ticket: Ticket, report: &Report) -> Result<Settlement> {
-        Circuits::settle(self, circuit, ticket, report).context(NO_CIRCUIT)
+        Self::settle(self, circuit, ticket, report).context(NO_CIRCUIT)
     }
 
     fn settle_successes(&mut self, circuit: u32, ticket: Ticket, count: u32) -> Result<Moved> {
-        Circuits::settle_successes(self, circuit, ticket, count).context(NO_CIRCUIT)
+        Self::settle_successes(self, circuit, ticket, count).context(NO_CIRCUIT)
     }
 
     fn lease_of(&mut self, circuit: u32) -> Result<Lease> {
-        Circuits::lease_of(self, circuit).context(NO_CIRCUIT)
+        Self::lease_of(self, circuit).context(NO_CIRCUIT)
     }
 
     fn trip(&mut self, circuit: u32, wait: Option<Nanoseconds>) -> Result<Moved> {
-        Circuits::trip(self, circuit, wait).context(NO_CIRCUIT)
+        Self::trip(self, circuit, wait).context(NO_CIRCUIT)
     }
 
     fn reset(&mut self, circuit: u32) -> Result<Moved> {
-        Circuits::reset(self, circuit).context(NO_CIRCUIT)
+        Self::reset(self, circuit).context(NO_CIRCUIT)
     }
 
     fn set_mode(&mut self, circuit: u32, mode: Mode) -> Result<Moved> {
-        Circuits::set_mode(self, circuit, mode).context(NO_CIRCUIT)
+        Self::set_mode(self, circuit, mode).context(NO_CIRCUIT)
     }
 
     fn cool_down(&mut self) -> Result<Vec<(u32, Moved)>> {
-        Ok(Circuits::cool_down(self))
+        Ok(Self::cool_down(self))
     }
 
     fn inspect(&mut self, circuit: u32) -> Result<Status> {
-        Circuits::inspect(self, circuit).context(NO_CIRCUIT)
+        Self::inspect(self, circuit).context(NO_CIRCUIT)
     }
 
     fn tripped(&mut self) -> Result<Vec<String>> {
-        Ok(Circuits::tripped(self))
+        Ok(Self::tripped(self))
     }
 
     fn save(&mut self, circuit: u32) -> Result<Snapshot> {
-        Circuits::save(self, circuit).context(NO_CIRCUIT)
+        Self::save(self, circuit).context(NO_CIRCUIT)
     }
 
     fn restore(
@@ -155,7 +155,7 @@ impl<P: Policy> Guest for Circuits<P, Surroundings> {
         settings: &str,
         age: Nanoseconds,
     ) -> Result<Result<Attachment, AttachError>> {
-        Ok(Circuits::restore(self, snapshot, settings, age))
+        Ok(Self::restore(self, snapshot, settings, age))
     }
 
     fn take_told(&mut self) -> Told {

@@ -76,7 +76,12 @@ impl fmt::Display for Report {
         if *left_out > 0 {
             write!(f, ", {left_out} are for the native core and the component only")?;
         }
-        write!(f, "; {} held, {} did not", scenarios - failures.len(), failures.len())?;
+        write!(
+            f,
+            "; {} held, {} did not",
+            scenarios - failures.len(),
+            failures.len()
+        )?;
         for failure in failures {
             write!(f, "\n  {failure}")?;
         }

@@ -89,15 +89,13 @@ fn wrong_answer(step: &Step, answer: &Value) -> Option<String> {
         }
     }
     let expects = |field: &str| step.expect.as_ref().is_some_and(|it| it.get(field).is_some());
-    match &step.verb {
-        Verb::Acquire { .. } if !expects("decision") && answer["decision"] != "admit" => {
-            Some(format!("the call must be admitted, and the answer is {answer}"))
-        }
-        _ if !expects("error") && answer.get("error").is_some_and(|error| !error.is_null()) => {
-            Some(format!("nothing may be refused, and the answer is {answer}"))
-        }
-        _ => None,
+    let acquires = matches!(step.verb, Verb::Acquire { .. });
+    let admitted = answer.get("decision").is_some_and(|it| it == "admit");
+    if acquires && !admitted && !expects("decision") {
+        return Some(format!("the call must be admitted, and the answer is {answer}"));
     }
+    let refused = answer.get("error").is_some_and(|error| !error.is_null());
+    (refused && !expects("error")).then(|| format!("nothing may be refused, and the answer is {answer}"))
 }
 
 fn set_clock(clock: &ManualClock, verb: &Verb) -> bool {

@@ -38,7 +38,7 @@ impl Suite {
         }
         paths.sort();
         ensure!(!paths.is_empty(), "{} holds no scenarios", folder.display());
-        let files = paths.iter().map(|path| read_file(path)).collect::<Result<_>>()?;
+        let files = paths.iter().map(read_file).collect::<Result<_>>()?;
         Ok(Self { files })
     }
 
@@ -58,9 +58,8 @@ impl Suite {
                     report.left_out();
                     continue;
                 }
-                let play = |subject: Subject| {
-                    run(scenario, |clock| subject.start(contents.policy, scenario, clock))
-                };
+                let play =
+                    |subject: Subject| run(scenario, |clock| subject.start(contents.policy, scenario, clock));
                 let outcome = play(subject);
                 let failure = outcome.failure.clone().or_else(|| match subject {
                     Subject::Native => None,
@@ -106,9 +105,20 @@ fn difference(scenario: &Scenario, subject: Subject, own: &Outcome, native: &Out
                 own.answer == native.answer
             }
     };
-    let index = own.played.iter().zip(&native.played).position(|pair| !same(pair))?;
-    let (step, own, native) = (scenario.steps.get(index)?, own.played.get(index)?, native.played.get(index)?);
-    let (own, native) = (serde_json::to_string(own).ok()?, serde_json::to_string(native).ok()?);
+    let index = own
+        .played
+        .iter()
+        .zip(&native.played)
+        .position(|pair| !same(pair))?;
+    let (step, own, native) = (
+        scenario.steps.get(index)?,
+        own.played.get(index)?,
+        native.played.get(index)?,
+    );
+    let (own, native) = (
+        serde_json::to_string(own).ok()?,
+        serde_json::to_string(native).ok()?,
+    );
     Some(format!(
         "step {} {}: it answers {own}, and the native core {native}",
         index + 1,
@@ -151,17 +161,17 @@ fn check_scenario(scenario: &Scenario) -> Result<()> {
         if let Verb::Acquire { value } = &step.verb {
             settled.remove(value);
         }
-        let again = matches!(&step.verb, Verb::Settle { value, .. } if !settled.insert(value));
+        let again = matches!(&step.verb, Verb::Settle(settle) if !settled.insert(&settle.value));
         let why = step.verb.beyond_the_host();
-        why.or(again.then_some("it settles a permit once"))
+        why.or_else(|| again.then_some("it settles a permit once"))
             .map(|why| (why, &step.text))
     });
     match (reason, scenario.subjects) {
         (None, None) => Ok(()),
         (Some(_), Some([GuestName::Native, GuestName::Component])) => Ok(()),
-        (Some((why, step)), None) => bail!(
-            "the host cannot play {step}: {why}; write \"subjects\": [\"native\", \"component\"]"
-        ),
+        (Some((why, step)), None) => {
+            bail!("the host cannot play {step}: {why}; write \"subjects\": [\"native\", \"component\"]")
+        }
         (None, Some(_)) => bail!("every subject can play this: leave `subjects` out"),
         (Some(_), Some(_)) => bail!("write \"subjects\": [\"native\", \"component\"]"),
     }
@@ -211,7 +221,8 @@ mod tests {
 
     #[test]
     fn a_scenario_that_expects_too_little_or_too_much_fails() {
-        let line = "WARN Circuit breaker tripped for topic orders; suppressing publish for 10 cooldown cycle(s)";
+        let line =
+            "WARN Circuit breaker tripped for topic orders; suppressing publish for 10 cooldown cycle(s)";
         let right = json!({"steps": [{"trip": true, "log": [line], "spans": ["orders trip"]}]});
         assert_eq!(native(&scenario(right)), None);
         for wrong in [
@@ -229,7 +240,8 @@ mod tests {
 
     #[test]
     fn a_call_that_is_rejected_and_settings_that_are_refused_must_be_expected() {
-        let line = "WARN Circuit breaker tripped for topic orders; suppressing publish for 10 cooldown cycle(s)";
+        let line =
+            "WARN Circuit breaker tripped for topic orders; suppressing publish for 10 cooldown cycle(s)";
         let trip = json!({"trip": true, "log": [line], "spans": ["orders trip"]});
         assert!(native(&scenario(json!({"steps": [trip, {"acquire": "a"}]}))).is_some());
         assert!(native(&scenario(json!({"steps": [{"attach": {"size": 1}}]}))).is_some());

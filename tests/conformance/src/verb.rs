@@ -8,7 +8,7 @@ use tripwit_core::{Mode, Outcome, parse_duration};
 use crate::scenario::SetupText;
 
 /// A time as the files write it: a length, or a point on a clock counted from that clock's zero. Nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) u64);
 
 impl<'de> Deserialize<'de> for Time {
@@ -39,6 +39,16 @@ impl<'de> Deserialize<'de> for True {
 pub(crate) enum Wait {
     Policys(True),
     Own(Time),
+}
+
+impl Wait {
+    /// The operator's own, in nanoseconds.
+    pub(crate) fn own(self) -> Option<u64> {
+        match self {
+            Self::Policys(True) => None,
+            Self::Own(wait) => Some(wait.0),
+        }
+    }
 }
 
 /// How a call ends.
@@ -100,6 +110,26 @@ impl PolicyName {
     }
 }
 
+/// How an admitted call ended.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settle {
+    /// The permit's label.
+    pub(crate) value: String,
+    pub(crate) outcome: End,
+    retry_after: Option<Time>,
+    cause: Option<String>,
+}
+
+/// A call that is over within its step.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Call {
+    pub(crate) value: End,
+    retry_after: Option<Time>,
+    cause: Option<String>,
+}
+
 /// What is known of a failure beside that it is one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Details {
@@ -107,13 +137,41 @@ pub(crate) struct Details {
     pub(crate) cause: Option<String>,
 }
 
+impl Settle {
+    pub(crate) fn details(&self) -> Details {
+        Details::new(self.retry_after, self.cause.as_ref())
+    }
+}
+
+impl Call {
+    pub(crate) fn details(&self) -> Details {
+        Details::new(self.retry_after, self.cause.as_ref())
+    }
+}
+
 impl Details {
-    pub(crate) fn new(retry_after: Option<Time>, cause: &Option<String>) -> Self {
+    fn new(retry_after: Option<Time>, cause: Option<&String>) -> Self {
         Self {
             retry_after: retry_after.map(|wait| wait.0),
-            cause: cause.clone(),
+            cause: cause.cloned(),
         }
     }
+}
+
+/// A snapshot that is taken over.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Restore {
+    /// The snapshot's label.
+    pub(crate) value: String,
+    #[serde(default)]
+    pub(crate) age: Time,
+    /// By a new instance of this policy.
+    pub(crate) policy: Option<PolicyName>,
+    pub(crate) settings: Option<Value>,
+    /// Fields of the snapshot to change first.
+    #[serde(default)]
+    pub(crate) with: Map<String, Value>,
 }
 
 /// What a step does. README.md says what each verb means.
@@ -132,17 +190,8 @@ pub(crate) enum Verb {
     Acquire {
         value: String,
     },
-    Settle {
-        value: String,
-        outcome: End,
-        retry_after: Option<Time>,
-        cause: Option<String>,
-    },
-    Call {
-        value: End,
-        retry_after: Option<Time>,
-        cause: Option<String>,
-    },
+    Settle(Settle),
+    Call(Call),
     SettleSuccesses {
         value: String,
         count: u32,
@@ -201,14 +250,7 @@ pub(crate) enum Verb {
         #[serde(rename = "value")]
         _value: True,
     },
-    Restore {
-        value: String,
-        age: Option<Time>,
-        policy: Option<PolicyName>,
-        settings: Option<Value>,
-        #[serde(default)]
-        with: Map<String, Value>,
-    },
+    Restore(Restore),
 }
 
 impl Verb {
@@ -232,7 +274,7 @@ impl Verb {
     pub(crate) fn beyond_the_host(&self) -> Option<&'static str> {
         match self {
             Self::Lease { .. } => Some("it shows no leases"),
-            Self::Save { .. } | Self::Restore { .. } => Some("it hands out no snapshots"),
+            Self::Save { .. } | Self::Restore(_) => Some("it hands out no snapshots"),
             Self::Configure { .. } => Some("it changes no settings of a circuit"),
             Self::Detach { .. } => Some("it forgets circuits by itself only"),
             Self::SettleSuccesses { .. } => Some("it keeps successes back by itself only"),
@@ -241,8 +283,8 @@ impl Verb {
             | Self::Clock { .. }
             | Self::Wall { .. }
             | Self::Acquire { .. }
-            | Self::Settle { .. }
-            | Self::Call { .. }
+            | Self::Settle(_)
+            | Self::Call(_)
             | Self::Trip { .. }
             | Self::Reset { .. }
             | Self::Mode { .. }

@@ -39,6 +39,8 @@ pub struct Shown {
     pub state: State,
     /// Who decides.
     pub mode: Mode,
+    /// Whether a call would be admitted, as far as a lease tells.
+    pub available: bool,
     /// How long it stays open yet.
     pub retry_after: Option<Nanoseconds>,
     /// Cool-down cycles still to go.

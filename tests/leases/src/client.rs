@@ -28,11 +28,12 @@ pub(crate) struct Client<'a> {
 /// All that can be seen of a circuit.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Seen {
-    available: bool,
-    state: tripwit::State,
-    mode: tripwit::Mode,
+    /// What its status says.
+    pub(crate) shown: Shown,
+    /// What its lease says of state and mode.
+    pub(crate) by_lease: (native::State, native::Mode),
     tripped: Vec<String>,
-    pub(crate) status: Status,
+    status: Status,
 }
 
 impl Side {
@@ -94,7 +95,7 @@ impl<'a> Client<'a> {
                 let changed = self.side.breakers.cool_down();
                 Answer::Cooled(changed.iter().any(|moved| *moved.key == *self.breaker.key()))
             }
-            Step::Inspect => Answer::Shown(shown(&self.breaker.status())),
+            Step::Inspect => Answer::Shown(shown(self.breaker, &self.breaker.status())),
         }
     }
 
@@ -105,12 +106,12 @@ impl<'a> Client<'a> {
 
     /// All that can be seen.
     pub(crate) fn seen(&self) -> Seen {
+        let status = self.breaker.status();
         Seen {
-            available: self.breaker.is_available(),
-            state: self.breaker.state(),
-            mode: self.breaker.mode(),
+            shown: shown(self.breaker, &status),
+            by_lease: (self.breaker.state().into_core(), self.breaker.mode().into_core()),
             tripped: self.side.breakers.tripped(),
-            status: self.breaker.status(),
+            status,
         }
     }
 
@@ -146,12 +147,13 @@ impl<'a> Client<'a> {
     }
 }
 
-/// A status in the words of the core.
-pub(crate) fn shown(status: &Status) -> Shown {
+/// How a circuit stands, in the words of the core.
+fn shown(breaker: &Breaker, status: &Status) -> Shown {
     let counts = status.counts;
     Shown {
         state: status.state.into_core(),
         mode: status.mode.into_core(),
+        available: breaker.is_available(),
         retry_after: status.retry_after.map(nanoseconds),
         cooldown_count: status.cooldown_count,
         counts: native::Counts {

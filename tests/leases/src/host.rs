@@ -119,9 +119,12 @@ impl<P: Policy> Host<P> {
     /// How the circuit stands.
     #[must_use]
     pub fn shown(&self, now: Instant) -> Shown {
+        let lease = self.circuit.lease(now);
+        let rejects = matches!(lease.standing, Standing::Reject(_));
         Shown {
             state: self.circuit.state(),
             mode: self.circuit.mode(),
+            available: lease.mode == Mode::Shadow || !rejects,
             retry_after: self.circuit.retry_after(now),
             cooldown_count: self.circuit.cooldown_count(),
             counts: self.circuit.counts(now),

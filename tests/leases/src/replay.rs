@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use tripwit::{Breakers, ManualClock};
 use tripwit_core::Policy;
 
-use crate::client::{Client, Side, shown};
+use crate::client::{Client, Side};
 use crate::difference::{Difference, same};
 use crate::host::Host;
 use crate::settings::Setting;
@@ -28,7 +28,7 @@ pub struct Replay<P: Policy> {
 pub struct Replayed {
     /// How many paths.
     pub paths: u64,
-    /// How many steps in all.
+    /// How many steps they have.
     pub steps: u64,
 }
 
@@ -61,6 +61,8 @@ impl<P: Policy> Replay<P> {
     }
 
     /// Takes every path that `walk` found, and from its end every step.
+    ///
+    /// What the last step left behind in the host is seen by what comes of one call more.
     ///
     /// # Errors
     ///
@@ -99,7 +101,8 @@ impl<P: Policy> Replay<P> {
                 .step(*step)
                 .map_err(|problem| at(path.get(..taken), problem))?;
         }
-        three.compare().map_err(|problem| at(Some(path), problem))?;
+        let compared = three.compare().and_then(|()| three.one_call_more());
+        compared.map_err(|problem| at(Some(path), problem))?;
         three.asking.leave();
         three.leased.leave();
         Ok(())
@@ -128,29 +131,37 @@ impl<P: Policy> Three<'_, P> {
         }
         let answer = self.core.step(step, self.now);
         let moves = self.core.moves();
-        for (client, name) in [
-            (&mut self.asking, "by the component"),
-            (&mut self.leased, "by the component and its leases"),
-        ] {
-            same(
-                "answers",
-                ("by the core", &answer),
-                (name, &client.step(step, &answer)),
-            )?;
-            same("moves", ("by the core", &moves), (name, &client.moves()))?;
+        for (client, name) in [(&mut self.asking, ASKED), (&mut self.leased, LEASED)] {
+            same("answers", (CORE, &answer), (name, &client.step(step, &answer)))?;
+            same("moves", (CORE, &moves), (name, &client.moves()))?;
         }
         Ok(())
     }
 
     /// Whether all show the circuit the same.
     fn compare(&self) -> Result<(), String> {
-        let (one, other) = (self.asking.seen(), self.leased.seen());
-        same("circuits", ("asked each time", &one), ("by leases", &other))?;
         let core = self.core.shown(self.now);
-        same(
-            "statuses",
-            ("by the core", &core),
-            ("by the component", &shown(&one.status)),
-        )
+        let (asking, leased) = (self.asking.seen(), self.leased.seen());
+        for (seen, name) in [(&asking, ASKED), (&leased, LEASED)] {
+            same("statuses", (CORE, &core), (name, &seen.shown))?;
+            same("leases", (CORE, &(core.state, core.mode)), (name, &seen.by_lease))?;
+        }
+        same("circuits", (ASKED, &asking), (LEASED, &leased))
+    }
+
+    fn one_call_more(&mut self) -> Result<(), String> {
+        let permit = self.core.permits();
+        self.step(Step::Acquire)
+            .map_err(|problem| format!("at one call more {problem}"))?;
+        if self.core.permits() > permit {
+            self.step(Step::Success(permit))
+                .and_then(|()| self.compare())
+                .map_err(|problem| format!("at the end of one call more {problem}"))?;
+        }
+        Ok(())
     }
 }
+
+const CORE: &str = "by the core";
+const ASKED: &str = "by the component";
+const LEASED: &str = "by the component and its leases";

@@ -7,7 +7,7 @@ use tracing::Level;
 use tripwit::settings::Consecutive;
 use tripwit::{Breakers, Policy};
 
-use crate::support::{Log, Pipeline, build, outbox, refused};
+use crate::support::{Log, Pipeline, build, outbox};
 
 const THREADS: usize = 8;
 

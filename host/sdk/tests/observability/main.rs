@@ -8,6 +8,7 @@
 )]
 
 mod concurrency;
+mod docs;
 mod exporters;
 mod late_providers;
 mod logs;

@@ -49,7 +49,10 @@ fn the_spans_of_outbox_are_those_of_the_first_seed() {
         ]
     );
     for span in &spans {
-        assert_eq!((&span.span_kind, &span.status), (&SpanKind::Internal, &Status::Ok));
+        assert_eq!(
+            (&span.span_kind, &span.status),
+            (&SpanKind::Internal, &Status::Ok)
+        );
         assert_eq!((span.start_time, span.end_time), (clock.wall(), clock.wall()));
         let scope = &span.instrumentation_scope;
         assert_eq!(
@@ -157,7 +160,8 @@ fn a_span_is_the_child_of_the_one_that_is_current_where_the_call_is_made() {
     assert!(!Context::current().has_active_span());
     sms.reset();
     assert!(!Context::current().has_active_span());
-    let spans = pipeline.spans.get_finished_spans().unwrap();
+    let mut spans = pipeline.spans.get_finished_spans().unwrap();
+    spans.retain(|span| span.name != "delivery");
     assert_eq!(
         (spans[0].span_context.trace_id(), spans[0].parent_span_id),
         (parent.trace_id(), parent.span_id())

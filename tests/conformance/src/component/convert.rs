@@ -90,7 +90,9 @@ pub(super) fn report(report: &core_::Report) -> types::Report {
 }
 
 /// The answer of a function that may refuse. The shipped policies have no reasons of their own.
-pub(super) fn refusable<T: Into<U>, U>(answer: Result<T, wit::AttachError>) -> Result<Result<U, kit::AttachError>> {
+pub(super) fn refusable<T: Into<U>, U>(
+    answer: Result<T, wit::AttachError>,
+) -> Result<Result<U, kit::AttachError>> {
     Ok(Err(match answer {
         Ok(done) => return Ok(Ok(done.into())),
         Err(wit::AttachError::Key(problem)) => kit::AttachError::Key(problem),
@@ -105,7 +107,11 @@ pub(super) fn refusable<T: Into<U>, U>(answer: Result<T, wit::AttachError>) -> R
 }
 
 pub(super) fn status(from: wit::Status) -> Result<kit::Status> {
-    ensure!(from.extra.is_empty(), "a status with extra fields: {:?}", from.extra);
+    ensure!(
+        from.extra.is_empty(),
+        "a status with extra fields: {:?}",
+        from.extra
+    );
     Ok(kit::Status {
         key: from.key.as_str().into(),
         state: from.state.into(),

@@ -17,7 +17,6 @@ use wasmtime::{Config, Engine, Store};
 use wasmtime_wasi::clocks::{HostMonotonicClock, HostWallClock, WasiClocks, WasiClocksCtxView};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
-use bindings::exports::tripwit::breaker::policy as wit;
 use bindings::tripwit::breaker::{log, spans, types};
 use bindings::{Breaker, BreakerPre};
 
@@ -230,7 +229,10 @@ impl Guest for Instance {
 
     fn cool_down(&mut self) -> Result<Vec<(u32, Moved)>> {
         let moved = call!(self.call_cool_down());
-        Ok(moved.into_iter().map(|(circuit, moved)| (circuit, moved.into())).collect())
+        Ok(moved
+            .into_iter()
+            .map(|(circuit, moved)| (circuit, moved.into()))
+            .collect())
     }
 
     fn inspect(&mut self, circuit: u32) -> Result<Status> {

@@ -57,7 +57,10 @@ impl Capture {
         EXPORTER.reset();
         Ok(Told {
             log: std::mem::take(&mut *self.lines.lock()),
-            spans: spans.into_iter().map(|span| self.span(span)).collect::<Result<_>>()?,
+            spans: spans
+                .into_iter()
+                .map(|span| self.span(span))
+                .collect::<Result<_>>()?,
         })
     }
 
@@ -81,7 +84,11 @@ impl Capture {
             .into_iter()
             .map(|it| (it.key.to_string(), value(it.value)));
         let (start, end) = (point(span.start_time), point(span.end_time));
-        let at = if start == end { start } else { format!("{start} to {end}") };
+        let at = if start == end {
+            start
+        } else {
+            format!("{start} to {end}")
+        };
         Ok(Span {
             name: span.name.into_owned(),
             at,

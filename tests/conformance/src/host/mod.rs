@@ -5,18 +5,20 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tripwit::{
-    AttachError, Breaker, Breakers, Event, Failure, ManualClock, Mode, OwnedPermit, Policy, Subscription, Verdict,
+    AttachError, Breaker, Breakers, Event, Failure, ManualClock, Mode, OwnedPermit, Policy, Subscription,
+    Verdict,
 };
 
 use crate::runner::Player;
 use crate::scenario::{Scenario, Step};
 use crate::told::Told;
-use crate::verb::{Details, End, ModeName, PolicyName, Verb, Wait, settings_text};
+use crate::verb::{Details, End, ModeName, PolicyName, Verb, settings_text};
 use capture::Capture;
 
 pub(crate) struct Host {
@@ -48,7 +50,11 @@ impl Host {
             PolicyName::Outbox => Policy::outbox()?,
         };
         let capture = Capture::start(words::scope(&policy));
-        let (clock, settings, setup) = (clock.clone(), settings_text(&scenario.settings), scenario.setup.clone());
+        let (clock, settings, setup) = (
+            clock.clone(),
+            settings_text(&scenario.settings),
+            scenario.setup.clone(),
+        );
         let build = move || {
             let builder = Breakers::builder(policy.clone())
                 .settings(settings.as_str())
@@ -122,7 +128,14 @@ impl Host {
                 if decision == "admit" {
                     self.permits.insert(label.to_owned(), (key.to_owned(), permit));
                 }
-                Ok(json!({"decision": decision, "transition": self.moved()?}))
+                let transition = self.moved()?;
+                // A permit has neither reason nor wait; those of a call that shadow let through are not told.
+                Ok(match decision {
+                    "reject" => json!({"decision": decision, "transition": transition}),
+                    _ => {
+                        json!({"decision": decision, "reason": null, "retry_after": null, "transition": transition})
+                    }
+                })
             }
             Err(rejection) => Ok(json!({
                 "decision": "reject",
@@ -151,18 +164,21 @@ impl Host {
     }
 
     fn settled(&self, counted: Option<bool>) -> Result<Value> {
-        let mut answer = json!({"transition": self.moved()?});
-        if let Some(counted) = counted {
-            answer["counted"] = counted.into();
-        }
-        Ok(answer)
+        let transition = self.moved()?;
+        Ok(match counted {
+            None => json!({"transition": transition}),
+            Some(counted) => json!({"counted": counted, "transition": transition}),
+        })
     }
 
     /// A call as users make it. Only a time-out is beyond a call that takes no time.
     fn call(&mut self, key: &str, end: End, details: Details, wants_counted: bool) -> Result<Value> {
         if end == End::Timeout {
             let answer = self.acquire(key, CALL)?;
-            anyhow::ensure!(answer["decision"] == "admit", "the call was not admitted: {answer}");
+            anyhow::ensure!(
+                answer.get("decision").is_some_and(|it| it == "admit"),
+                "the call was not admitted: {answer}"
+            );
             return self.settle(CALL, end, details, wants_counted);
         }
         let breaker = self.breaker(key)?;
@@ -205,7 +221,11 @@ impl Host {
             .collect();
         let heard = std::mem::take(&mut *self.moves.lock());
         let closed = moved.values().filter(|transition| !transition.is_null()).count();
-        anyhow::ensure!(heard.len() == closed, "{} moves were heard, and {closed} were made", heard.len());
+        anyhow::ensure!(
+            heard.len() == closed,
+            "{} moves were heard, and {closed} were made",
+            heard.len()
+        );
         Ok(moved
             .into_iter()
             .map(|(key, transition)| json!({"key": &*key, "transition": transition}))
@@ -216,7 +236,10 @@ impl Host {
     fn commanded(&self, answered: Option<&tripwit::Transition>) -> Result<Value> {
         let answered = words::transition(answered);
         let heard = self.moved()?;
-        anyhow::ensure!(answered == heard, "the answer is {answered}, and subscribers heard {heard}");
+        anyhow::ensure!(
+            answered == heard,
+            "the answer is {answered}, and subscribers heard {heard}"
+        );
         Ok(json!({"transition": heard}))
     }
 
@@ -230,7 +253,9 @@ impl Host {
             Err(AttachError::Settings { field, problem, .. }) => {
                 Ok(json!({"error": "settings", "field": field, "problem": problem}))
             }
-            Err(AttachError::Conflict { .. }) => Ok(json!({"error": "conflict", "field": null, "problem": null})),
+            Err(AttachError::Conflict { .. }) => {
+                Ok(json!({"error": "conflict", "field": null, "problem": null}))
+            }
             Err(other) => Err(other.into()),
         }
     }
@@ -243,17 +268,15 @@ impl Player for Host {
         let wants_counted = step.expect.as_ref().is_some_and(|it| it.get("counted").is_some());
         match &step.verb {
             Verb::Acquire { value } => self.acquire(key, value),
-            Verb::Settle { value, outcome, retry_after, cause } => {
-                self.settle(value, *outcome, Details::new(*retry_after, cause), wants_counted)
+            Verb::Settle(settle) => {
+                self.settle(&settle.value, settle.outcome, settle.details(), wants_counted)
             }
-            Verb::Call { value, retry_after, cause } => {
-                self.call(key, *value, Details::new(*retry_after, cause), wants_counted)
-            }
+            Verb::Call(call) => self.call(key, call.value, call.details(), wants_counted),
             Verb::Trip { value } => {
                 let breaker = self.breaker(key)?;
-                let moved = match value {
-                    Wait::Policys(_) => breaker.trip(),
-                    Wait::Own(wait) => breaker.trip_for(std::time::Duration::from_nanos(wait.0)),
+                let moved = match value.own() {
+                    None => breaker.trip(),
+                    Some(wait) => breaker.trip_for(Duration::from_nanos(wait)),
                 };
                 self.commanded(moved.as_ref())
             }
@@ -281,7 +304,7 @@ impl Player for Host {
             | Verb::Detach { .. }
             | Verb::Prepare { .. }
             | Verb::Save { .. }
-            | Verb::Restore { .. } => bail!("beyond the host: the suite leaves such scenarios out"),
+            | Verb::Restore(_) => bail!("beyond the host: the suite leaves such scenarios out"),
         }
     }
 
@@ -301,7 +324,7 @@ fn listen(breakers: &Breakers, moves: &Arc<Mutex<Vec<Event>>>) -> Subscription {
 fn failure(details: Details) -> Failure {
     let mut failure = Failure::new();
     if let Some(wait) = details.retry_after {
-        failure = failure.retry_after(std::time::Duration::from_nanos(wait));
+        failure = failure.retry_after(Duration::from_nanos(wait));
     }
     match details.cause {
         Some(cause) => failure.cause(cause),

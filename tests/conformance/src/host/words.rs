@@ -45,7 +45,11 @@ pub(super) fn status(breaker: &Breaker) -> Result<Value> {
         status.state,
         status.mode
     );
-    ensure!(status.extra.is_empty(), "a status with extra fields: {:?}", status.extra);
+    ensure!(
+        status.extra.is_empty(),
+        "a status with extra fields: {:?}",
+        status.extra
+    );
     let counts = status.counts;
     Ok(json!({
         "key": status.key,

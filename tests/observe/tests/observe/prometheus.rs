@@ -210,7 +210,13 @@ async fn every_trip_is_counted_though_no_trace_is_kept() {
 
 /// The labels of a series: those that all have, and its own.
 fn with(own: &[&str]) -> BTreeSet<String> {
-    let all = ["__name__", "instance", "job", "otel_scope_name", "otel_scope_version"];
+    let all = [
+        "__name__",
+        "instance",
+        "job",
+        "otel_scope_name",
+        "otel_scope_version",
+    ];
     all.iter().chain(own).map(|name| (*name).to_owned()).collect()
 }
 
@@ -221,7 +227,9 @@ async fn prometheus_has_every_series_with_its_kind() {
         for (name, kind) in SERIES {
             let name = format!("{namespace}_circuit_breaker_{name}");
             let query = [("metric", &*name)];
-            let told = prometheus.ask("metadata", &query, |data| data[&name][0]["type"].as_str().map(str::to_owned));
+            let told = prometheus.ask("metadata", &query, |data| {
+                data[&name][0]["type"].as_str().map(str::to_owned)
+            });
             assert_eq!(told.await, kind, "{name}");
         }
     }
@@ -233,13 +241,30 @@ async fn a_trip_is_counted_by_circuit_operation_and_service() {
     let of_payments = "tripwit_circuit_breaker_trips_total{circuit_breaker_topic=\"payments\"}";
     let of_orders = "paramore_brighter_circuit_breaker_trips_total{circuit_breaker_topic=\"orders\"}";
     for (trips, namespace, scope, operations) in [
-        (of_payments, "tripwit", "tripwit", &["trip", "re_trip", "half_open", "reset"][..]),
-        (of_orders, "paramore_brighter", "Paramore.Brighter", &["trip", "re_trip", "reset"]),
+        (
+            of_payments,
+            "tripwit",
+            "tripwit",
+            &["trip", "re_trip", "half_open", "reset"][..],
+        ),
+        (
+            of_orders,
+            "paramore_brighter",
+            "Paramore.Brighter",
+            &["trip", "re_trip", "reset"],
+        ),
     ] {
-        let series = prometheus.series_that(trips, |series| series.len() == operations.len()).await;
+        let series = prometheus
+            .series_that(trips, |series| series.len() == operations.len())
+            .await;
         let operation = format!("{namespace}_operation");
         let (names, values) = labels(&series, &operation);
-        let own = ["service_name", "service_version", "circuit_breaker_topic", &operation];
+        let own = [
+            "service_name",
+            "service_version",
+            "circuit_breaker_topic",
+            &operation,
+        ];
         assert_eq!(names, with(&own));
         assert_eq!(values, set(operations));
         assert_eq!(labels(&series, "otel_scope_name").1, set(&[scope]));
@@ -258,8 +283,12 @@ async fn circuits_are_counted_by_state_and_named_while_they_are_not_closed() {
         assert_eq!(names, with(&["circuit_breaker_state"]));
         assert_eq!(values, set(&["closed", "open", "half_open"]));
 
-        prometheus.series(&format!("{name}{{circuit_breaker_state=\"open\"}} > 0")).await;
-        let named = prometheus.series(&format!("{namespace}_circuit_breaker_state_ratio == 1")).await;
+        prometheus
+            .series(&format!("{name}{{circuit_breaker_state=\"open\"}} > 0"))
+            .await;
+        let named = prometheus
+            .series(&format!("{namespace}_circuit_breaker_state_ratio == 1"))
+            .await;
         let (names, values) = labels(&named, "circuit_breaker_state");
         assert_eq!(names, with(&["circuit_breaker_topic", "circuit_breaker_state"]));
         assert!(!values.contains("closed"), "{values:?}");
@@ -272,17 +301,25 @@ async fn calls_are_counted_by_outcome_and_rejected_ones_by_reason() {
     let rejected = "tripwit_circuit_breaker_calls_total{circuit_breaker_rejection_reason!=\"\"} > 0";
     let rejected = prometheus.series(rejected).await;
     let (names, values) = labels(&rejected, "circuit_breaker_outcome");
-    assert_eq!(names, with(&["circuit_breaker_outcome", "circuit_breaker_rejection_reason"]));
+    assert_eq!(
+        names,
+        with(&["circuit_breaker_outcome", "circuit_breaker_rejection_reason"])
+    );
     assert_eq!(values, set(&["rejected"]));
 
     let made = "tripwit_circuit_breaker_calls_total{circuit_breaker_rejection_reason=\"\"} > 0";
     let made = prometheus.series_that(made, |series| series.len() >= 3).await;
     let (names, values) = labels(&made, "circuit_breaker_outcome");
     assert_eq!(names, with(&["circuit_breaker_outcome"]));
-    assert!(values.is_superset(&set(&["success", "failure", "timeout"])), "{values:?}");
+    assert!(
+        values.is_superset(&set(&["success", "failure", "timeout"])),
+        "{values:?}"
+    );
 
     for counter in ["open_time_seconds_total", "shadow_rejections_total"] {
-        let series = prometheus.series(&format!("tripwit_circuit_breaker_{counter} > 0")).await;
+        let series = prometheus
+            .series(&format!("tripwit_circuit_breaker_{counter} > 0"))
+            .await;
         assert_eq!(labels(&series, "").0, with(&[]), "{counter}");
     }
 }
