@@ -29,7 +29,8 @@ pub(crate) struct Meters {
     state_series: usize,
     /// Whether someone can ask.
     listening: AtomicBool,
-    connecting: AtomicBool,
+    /// The provider that was found last, which does nothing.
+    tried: Mutex<Option<Weak<dyn MeterProvider + Send + Sync>>>,
 }
 
 impl Meters {
@@ -45,7 +46,7 @@ impl Meters {
             namespace,
             state_series,
             listening: AtomicBool::new(false),
-            connecting: AtomicBool::new(false),
+            tried: Mutex::new(None),
         }
     }
 
@@ -57,17 +58,29 @@ impl Meters {
     /// Looks for a provider that asks, until there is one. No lock of a breaker may be held, since providers are code
     /// of others.
     pub(crate) fn connect(&self, ledger: &Arc<Ledger>) {
-        if self.are_listened_to() || self.connecting.swap(true, Ordering::Acquire) {
+        if self.are_listened_to() {
             return;
         }
+        // Whoever finds it locked is not needed: another thread is at it, or the provider itself called a breaker.
+        let Some(mut tried) = self.tried.try_lock() else {
+            return;
+        };
         let provider = self.given.clone().unwrap_or_else(global::meter_provider);
+        if tried.as_ref().is_some_and(|last| is_same(last, &provider)) {
+            return;
+        }
+        *tried = Some(Arc::downgrade(&provider));
         let group = Group::of(&provider, &self.scope, &self.namespace);
         if group.is_asked_by(&provider) {
             group.book.lock().add(ledger, self.state_series);
             self.listening.store(true, Ordering::Relaxed);
         }
-        self.connecting.store(false, Ordering::Release);
     }
+}
+
+/// Whether both are one provider: a weak reference keeps the place, so that no other one can be there.
+fn is_same(one: &Weak<dyn MeterProvider + Send + Sync>, other: &Provider) -> bool {
+    std::ptr::addr_eq(one.as_ptr(), Arc::as_ptr(other))
 }
 
 /// One group of instruments.
@@ -91,6 +104,9 @@ struct Book {
     told: BTreeSet<(Arc<str>, State)>,
 }
 
+/// One of the figures.
+type Figure = fn(&Figures) -> u64;
+
 /// Every group there is.
 static GROUPS: Mutex<Vec<Weak<Group>>> = Mutex::new(Vec::new());
 
@@ -99,9 +115,7 @@ impl Group {
         let mut groups = GROUPS.lock();
         groups.retain(|group| group.strong_count() > 0);
         let there = groups.iter().filter_map(Weak::upgrade).find(|group| {
-            std::ptr::addr_eq(group.provider.as_ptr(), Arc::as_ptr(provider))
-                && group.scope == *scope
-                && group.namespace == namespace
+            is_same(&group.provider, provider) && group.scope == *scope && group.namespace == namespace
         });
         there.unwrap_or_else(|| {
             let group = Arc::new(Self {
@@ -131,7 +145,7 @@ impl Group {
     }
 
     fn make_totals(self: &Arc<Self>, meter: &Meter, alive: &Arc<()>) {
-        let counters: [(Instrument, fn(&Figures) -> u64); 5] = [
+        let counters: [(Instrument, Figure); 5] = [
             (names::STALE_RESULTS, |figures| figures.stale_results),
             (names::SHADOW_REJECTIONS, |figures| figures.shadow_rejections),
             (names::COMPONENT_FAULTS, |figures| figures.faults),

@@ -6,7 +6,9 @@ use crate::status::State;
 use crate::tally::Ending;
 
 /// The attribute that says what a span is about, and what it says here.
+#[cfg(any(test, feature = "opentelemetry-sdk"))]
 pub(crate) const DOMAIN: &str = "instrumentation.domain";
+#[cfg(any(test, feature = "opentelemetry-sdk"))]
 pub(crate) const DOMAIN_VALUE: &str = "circuit_breaker";
 /// A circuit's key.
 pub(crate) const TOPIC: &str = "circuit_breaker.topic";
@@ -18,10 +20,13 @@ pub(crate) const REJECTION_REASON: &str = "circuit_breaker.rejection_reason";
 pub(crate) const DEFAULT_NAMESPACE: &str = "tripwit";
 pub(crate) const DEFAULT_SCOPE: &str = "tripwit";
 /// Those of the policy `outbox`.
+#[cfg(any(test, feature = "opentelemetry-sdk"))]
 pub(crate) const OUTBOX_NAMESPACE: &str = "paramore.brighter";
+#[cfg(any(test, feature = "opentelemetry-sdk"))]
 pub(crate) const OUTBOX_SCOPE: &str = "Paramore.Brighter";
 
 /// The attribute of the operation in a namespace.
+#[cfg(any(test, feature = "opentelemetry-sdk"))]
 pub(crate) fn operation(namespace: &str) -> String {
     format!("{namespace}.operation")
 }
@@ -74,12 +79,10 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Instrument {
     name: &'static str,
-    #[cfg_attr(not(test), expect(dead_code, reason = "the docs are held against it"))]
     kind: Kind,
     pub(crate) unit: &'static str,
     pub(crate) description: &'static str,
     /// As the docs list them; `{ns}` stands for the namespace.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the docs are held against it"))]
     attributes: &'static [&'static str],
 }
 
@@ -90,6 +93,7 @@ impl Instrument {
     }
 }
 
+#[cfg(any(test, feature = "opentelemetry-sdk"))]
 pub(crate) const TRIPS: Instrument = Instrument {
     name: "trips",
     kind: Kind::Counter,

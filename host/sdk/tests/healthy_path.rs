@@ -37,11 +37,21 @@ fn allocations(work: impl FnOnce()) -> u64 {
     ALLOCATIONS.with(Cell::get) - before
 }
 
-fn assert_that_healthy_calls_allocate_nothing(telemetry: &Telemetry) {
-    for settings in [Consecutive::default(), Consecutive::default().no_call_timeout()] {
+#[test]
+fn a_healthy_call_allocates_nothing_whether_metrics_are_listened_to_or_not() {
+    let meters = SdkMeterProvider::builder()
+        .with_periodic_exporter(InMemoryMetricExporter::default())
+        .build();
+    let listened_to = Telemetry::default().meter_provider(meters);
+    for (settings, telemetry) in [
+        (Consecutive::default(), Telemetry::default()),
+        (Consecutive::default().no_call_timeout(), Telemetry::default()),
+        (Consecutive::default(), listened_to.clone()),
+        (Consecutive::default().no_call_timeout(), listened_to),
+    ] {
         let breakers = Breakers::builder(Policy::consecutive().unwrap())
             .settings(settings)
-            .telemetry(telemetry.clone())
+            .telemetry(telemetry)
             .build()
             .unwrap();
         let breaker = breakers.breaker("sms").unwrap();
@@ -56,19 +66,6 @@ fn assert_that_healthy_calls_allocate_nothing(telemetry: &Telemetry) {
         assert_eq!(allocations(asynchronous), 0);
         assert_eq!(allocations(|| assert!(breaker.is_available())), 0);
     }
-}
-
-#[test]
-fn a_healthy_call_allocates_nothing() {
-    assert_that_healthy_calls_allocate_nothing(&Telemetry::default());
-}
-
-#[test]
-fn a_healthy_call_allocates_nothing_while_metrics_are_listened_to() {
-    let meters = SdkMeterProvider::builder()
-        .with_periodic_exporter(InMemoryMetricExporter::default())
-        .build();
-    assert_that_healthy_calls_allocate_nothing(&Telemetry::default().meter_provider(meters));
 }
 
 #[test]

@@ -1,11 +1,6 @@
 //! Logs, spans and metrics as docs/telemetry.md promises them, in a pipeline of the OpenTelemetry SDK.
 #![cfg(feature = "opentelemetry-sdk")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "these are tests"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod concurrency;
 mod docs;
