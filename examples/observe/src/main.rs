@@ -124,3 +124,32 @@ fn ratio(text: &str) -> Result<f64, String> {
         _ => Err("not a number from 0 to 1".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_where_a_collector_is_and_no_path() {
+        assert_eq!(
+            endpoint("http://127.0.0.1:4318/").as_deref(),
+            Ok("http://127.0.0.1:4318")
+        );
+        for bad in [
+            "127.0.0.1:4318",
+            "https://collector",
+            "http://collector/v1/traces",
+            "",
+        ] {
+            assert!(endpoint(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_from_0_to_1() {
+        assert_eq!([ratio("0"), ratio("1")], [Ok(0.0), Ok(1.0)]);
+        for bad in ["-0.1", "1.1", "NaN", "a tenth"] {
+            assert!(ratio(bad).is_err(), "{bad}");
+        }
+    }
+}

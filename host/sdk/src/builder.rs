@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicUsize;
 
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::breakers::Breakers;
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SystemClock, steady};
 use crate::env::{self, Env};
 use crate::error::{BuildError, MAX_KEY, check_key};
 use crate::instance::Fault;
@@ -191,6 +191,7 @@ impl BreakersBuilder {
             instrumentation: self.telemetry.instrumentation.into(),
             namespace: self.telemetry.namespace.clone(),
         };
+        let clock = steady(self.clock);
         let env = Env {
             tracers: self.telemetry.tracers(scope.clone()),
             meters: Meters::new(
@@ -199,9 +200,9 @@ impl BreakersBuilder {
                 namespace,
                 self.telemetry.state_series,
             ),
-            ledger: Arc::new(Ledger::new(self.clock.clone())),
+            ledger: Arc::new(Ledger::new(clock.clone())),
             policy: self.policy,
-            clock: self.clock,
+            clock,
             settings: self.settings,
             setup,
             max_memory: self.max_memory,

@@ -13,11 +13,17 @@ use std::time::{Duration, Instant, SystemTime};
 pub trait Clock: Send + Sync {
     /// The time that decisions are taken on: nanoseconds since any fixed moment in this process.
     ///
-    /// It should never step back; where it does, waits last until it has caught up.
+    /// A reading below an earlier one counts as that earlier one, so waits last until the clock has caught up.
     fn monotonic(&self) -> u64;
 
     /// The time of day, for people and telemetry only.
     fn wall(&self) -> SystemTime;
+
+    /// Whether [`monotonic`](Self::monotonic) is known never to step back. Where it is not (the default), every reading is
+    /// held against the largest one so far, which costs a locked instruction.
+    fn never_steps_back(&self) -> bool {
+        false
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for Arc<C> {
@@ -27,6 +33,38 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 
     fn wall(&self) -> SystemTime {
         (**self).wall()
+    }
+
+    fn never_steps_back(&self) -> bool {
+        (**self).never_steps_back()
+    }
+}
+
+/// The same clock, its readings held against the largest one so far unless it is known never to step back.
+pub(crate) fn steady(clock: Arc<dyn Clock>) -> Arc<dyn Clock> {
+    if clock.never_steps_back() {
+        clock
+    } else {
+        Arc::new(Steady {
+            clock,
+            latest: AtomicU64::new(0),
+        })
+    }
+}
+
+struct Steady {
+    clock: Arc<dyn Clock>,
+    latest: AtomicU64,
+}
+
+impl Clock for Steady {
+    fn monotonic(&self) -> u64 {
+        let now = self.clock.monotonic();
+        self.latest.fetch_max(now, Ordering::Relaxed).max(now)
+    }
+
+    fn wall(&self) -> SystemTime {
+        self.clock.wall()
     }
 }
 
@@ -51,6 +89,11 @@ impl Clock for SystemClock {
     )]
     fn wall(&self) -> SystemTime {
         SystemTime::now()
+    }
+
+    /// The standard library sees to that.
+    fn never_steps_back(&self) -> bool {
+        true
     }
 }
 
@@ -172,6 +215,18 @@ mod tests {
         clock.set_monotonic(7);
         clock.set_wall(SystemTime::UNIX_EPOCH + Duration::from_secs(1));
         assert_eq!((clock.monotonic(), timestamp(clock.wall())), (7, 1_000_000_000));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_shows_its_largest_reading() {
+        let clock = ManualClock::new();
+        let steady = steady(Arc::new(clock.clone()));
+        clock.set_monotonic(9);
+        assert_eq!(steady.monotonic(), 9);
+        clock.set_monotonic(4);
+        assert_eq!(steady.monotonic(), 9);
+        clock.set_monotonic(10);
+        assert_eq!(steady.monotonic(), 10);
     }
 
     #[test]

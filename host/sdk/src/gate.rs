@@ -231,7 +231,7 @@ impl Gate {
             state: packed.state(),
             generation: words.generation.load(Ordering::Relaxed),
             standing: packed.standing(words.ticket.load(Ordering::Relaxed)),
-            until: some(words.until.load(Ordering::Relaxed)),
+            until: packed.has_until().then_some(words.until.load(Ordering::Relaxed)),
             successes: packed.successes(some(words.before.load(Ordering::Relaxed))),
             slow_after: some(words.slow_after.load(Ordering::Relaxed)),
             call_timeout: some(words.call_timeout.load(Ordering::Relaxed)),
@@ -318,7 +318,8 @@ fn count(kept: u64) -> u32 {
     }
 }
 
-/// What stands for 'none' among instants and durations: the end of time, which is the same to a lease.
+/// What stands for 'none' among instants and durations: the end of time, which is the same to a lease. `until` alone is told
+/// from none, since a rejection says how long it lasts.
 const NONE: u64 = u64::MAX;
 const COUNT_BITS: u32 = 24;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;

@@ -66,6 +66,7 @@ pub(crate) fn rejection_reason(reason: RejectionReason) -> &'static str {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Added to where something happens.
+    #[cfg(any(test, feature = "opentelemetry-sdk"))]
     Counter,
     /// A total that only grows, looked at when it is asked for.
     ObservableCounter,

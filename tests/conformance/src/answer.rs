@@ -104,7 +104,7 @@ pub(crate) fn status(status: &Status) -> Value {
     })
 }
 
-/// A lease. `generation` is the how manieth of this circuit it is.
+/// A lease. `generation` is counted from 1 among those that the circuit had.
 pub(crate) fn lease(lease: &Lease, generation: usize) -> Value {
     let (standing, reason) = match lease.standing {
         Standing::Admit(_) => ("admit", None),

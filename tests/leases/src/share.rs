@@ -5,7 +5,7 @@ use tripwit_core::{
     Verdict,
 };
 
-/// Opens when at least [`MINIMUM`] calls have ended since it closed and at least half of them failed.
+/// Opens when at least three calls have ended since it closed and at least half of them failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Share {
     total: u32,

@@ -28,7 +28,8 @@ impl Packed {
             | (lease.mode as u64) << 7
             | successes << 9
             | u64::from(at_fault) << 11
-            | allowed << 12;
+            | allowed << 12
+            | u64::from(lease.until.is_some()) << 40;
         (Self(word), ticket, before)
     }
 
@@ -51,6 +52,12 @@ impl Packed {
             3 => RejectionReason::Throttled,
             _ => RejectionReason::Other,
         }
+    }
+
+    /// Whether the standing ends. The end may be the last instant there is, so it cannot tell by itself.
+    #[inline(always)]
+    pub(super) fn has_until(self) -> bool {
+        self.0 >> 40 & 1 == 1
     }
 
     #[inline(always)]
