@@ -84,7 +84,7 @@ impl BreakersBuilder {
 
     /// Where the time is read. Default: [`SystemClock`]; [`ManualClock`](crate::ManualClock) is for tests.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.clock = Arc::new(clock);
+        self.clock = steady(Arc::new(clock));
         self
     }
 
@@ -191,7 +191,6 @@ impl BreakersBuilder {
             instrumentation: self.telemetry.instrumentation.into(),
             namespace: self.telemetry.namespace.clone(),
         };
-        let clock = steady(self.clock);
         let env = Env {
             tracers: self.telemetry.tracers(scope.clone()),
             meters: Meters::new(
@@ -200,9 +199,9 @@ impl BreakersBuilder {
                 namespace,
                 self.telemetry.state_series,
             ),
-            ledger: Arc::new(Ledger::new(clock.clone())),
+            ledger: Arc::new(Ledger::new(self.clock.clone())),
             policy: self.policy,
-            clock,
+            clock: self.clock,
             settings: self.settings,
             setup,
             max_memory: self.max_memory,

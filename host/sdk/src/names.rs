@@ -112,7 +112,7 @@ pub(crate) const CIRCUITS: Instrument = Instrument {
 pub(crate) const STATES: Instrument = Instrument {
     name: "state",
     kind: Kind::ObservableGauge,
-    unit: "1",
+    unit: "{circuit}",
     description: "1 for the state that a circuit is in, while it is not closed.",
     attributes: &[TOPIC, STATE],
 };

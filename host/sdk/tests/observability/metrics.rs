@@ -18,7 +18,7 @@ tripwit.circuit_breaker.dropped_entries | {entry} | counter | Number of log line
 tripwit.circuit_breaker.open_time | s | counter | Time that circuits spent open, added up over all of them; half-open is not open.
 tripwit.circuit_breaker.shadow_rejections | {call} | counter | Number of calls made in shadow mode that automatic mode would have rejected.
 tripwit.circuit_breaker.stale_results | {result} | counter | Number of results that came too late to count.
-tripwit.circuit_breaker.state | 1 | gauge | 1 for the state that a circuit is in, while it is not closed.
+tripwit.circuit_breaker.state | {circuit} | gauge | 1 for the state that a circuit is in, while it is not closed.
 tripwit.circuit_breaker.swaps | {swap} | counter | Number of times the policy was exchanged while calls went on.
 tripwit.circuit_breaker.trips | {trip} | counter | Number of times a topic's outbox circuit breaker tripped, re-tripped, or reset.
 ";

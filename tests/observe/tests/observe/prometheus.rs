@@ -20,7 +20,7 @@ const EVERY_SECOND: &str = "{ scrape_interval: 1s, scrape_timeout: 1s, evaluatio
 const SERIES: [(&str, &str); 10] = [
     ("trips_total", "counter"),
     ("circuits", "gauge"),
-    ("state_ratio", "gauge"),
+    ("state", "gauge"),
     ("calls_total", "counter"),
     ("open_time_seconds_total", "counter"),
     ("stale_results_total", "counter"),
@@ -287,7 +287,7 @@ async fn circuits_are_counted_by_state_and_named_while_they_are_not_closed() {
             .series(&format!("{name}{{circuit_breaker_state=\"open\"}} > 0"))
             .await;
         let named = prometheus
-            .series(&format!("{namespace}_circuit_breaker_state_ratio == 1"))
+            .series(&format!("{namespace}_circuit_breaker_state == 1"))
             .await;
         let (names, values) = labels(&named, "circuit_breaker_state");
         assert_eq!(names, with(&["circuit_breaker_topic", "circuit_breaker_state"]));
