@@ -100,6 +100,7 @@ impl<P: Policy> Circuit<P> {
 
     /// Asks to make one call.
     pub fn acquire(&mut self, env: &mut Env<'_>) -> Admission {
+        self.see(env);
         match self.mode {
             Mode::ForcedOpen => Admission {
                 decision: Decision::Reject(Rejection {
@@ -122,6 +123,7 @@ impl<P: Policy> Circuit<P> {
 
     /// Says how an admitted call ended.
     pub fn settle(&mut self, ticket: Ticket, report: &Report, env: &mut Env<'_>) -> Settlement {
+        self.see(env);
         if self.stands_still() {
             return Settlement {
                 counted: false,
@@ -136,6 +138,7 @@ impl<P: Policy> Circuit<P> {
 
     /// Hands in successes that were kept back under the lease with this ticket.
     pub fn settle_successes(&mut self, ticket: Ticket, count: u32, env: &mut Env<'_>) -> Option<Transition> {
+        self.see(env);
         if self.stands_still() {
             return None;
         }
@@ -147,12 +150,14 @@ impl<P: Policy> Circuit<P> {
 
     /// Opens the circuit, for `wait` where it is given. On an open circuit the later end counts.
     pub fn trip(&mut self, wait: Option<Nanoseconds>, env: &mut Env<'_>) -> Option<Transition> {
+        self.see(env);
         let transition = self.event(Cause::Operator, env, |policy, cx| policy.trip(wait, cx));
         self.moved(transition, env)
     }
 
     /// Closes the circuit and forgets what was recorded. The mode stays.
     pub fn reset(&mut self, env: &mut Env<'_>) -> Option<Transition> {
+        self.see(env);
         let transition = self.event(Cause::Operator, env, P::reset);
         self.new_generation(env);
         transition
@@ -160,6 +165,7 @@ impl<P: Policy> Circuit<P> {
 
     /// Changes who decides. Answers whether that is a change; each change starts with fresh counts.
     pub fn set_mode(&mut self, mode: Mode, env: &mut Env<'_>) -> bool {
+        self.see(env);
         if mode == self.mode {
             return false;
         }
@@ -171,6 +177,7 @@ impl<P: Policy> Circuit<P> {
 
     /// One cool-down cycle.
     pub fn cool_down(&mut self, env: &mut Env<'_>) -> Cooled {
+        self.see(env);
         if self.stands_still() {
             return Cooled::Untouched;
         }
@@ -183,6 +190,7 @@ impl<P: Policy> Circuit<P> {
 
     /// Changes the settings. State, mode and remaining wait stay.
     pub fn configure(&mut self, settings: Arc<P::Settings>, env: &mut Env<'_>) {
+        self.see(env);
         self.policy.configure(&settings);
         self.settings = settings;
         self.new_generation(env);
@@ -275,6 +283,11 @@ impl<P: Policy> Circuit<P> {
         self.policy.cooldown_count()
     }
 
+    /// A clock that steps back shows its largest reading.
+    fn see(&mut self, env: &Env<'_>) {
+        self.latest = self.latest.max(env.now);
+    }
+
     fn stands_still(&self) -> bool {
         match self.mode {
             Mode::ForcedOpen | Mode::Disabled => true,
@@ -288,7 +301,6 @@ impl<P: Policy> Circuit<P> {
         env: &mut Env<'_>,
         event: impl FnOnce(&mut P, &mut Context<'_, P::Settings>) -> R,
     ) -> R {
-        self.latest = self.latest.max(env.now);
         let mut cx = context(&*self.settings, self.latest, self.generation, cause, env);
         event(&mut self.policy, &mut cx)
     }
@@ -301,7 +313,6 @@ impl<P: Policy> Circuit<P> {
     }
 
     fn new_generation(&mut self, env: &mut Env<'_>) {
-        self.latest = self.latest.max(env.now);
         self.generation = env.numbers.next();
     }
 }

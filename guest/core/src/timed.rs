@@ -85,7 +85,7 @@ impl Recovery {
         max: 2 * DAY,
         default: None,
         nullable: false,
-        about: "A probe that has not reported for this long is lost: its slot is free and its result void. Left out, it is twice call_timeout, or 60s without one; not below call_timeout.",
+        about: "A probe that has not reported for this long is lost: its slot is free and its result void. Left out, it is twice call_timeout, or 60s without one; not below call_timeout, and better well above it, since a probe that times out reports a little later than that.",
     };
     /// When a call is a time-out.
     pub const CALL_TIMEOUT: OptionalTime = OptionalTime {
