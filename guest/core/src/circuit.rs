@@ -1,6 +1,6 @@
 //! One circuit: a policy with its settings, its mode, its generation and a clock that never goes back.
 
-use alloc::sync::Arc;
+use alloc::{sync::Arc, vec::Vec};
 
 use crate::{
     Cause, Context, Cooled, Counts, Decision, Instant, Lease, Mode, Nanoseconds, Policy, Rejection,
@@ -57,6 +57,7 @@ pub struct Circuit<P: Policy> {
     mode: Mode,
     generation: u64,
     latest: Instant,
+    previous: Instant,
 }
 
 impl<P: Policy> Circuit<P> {
@@ -70,6 +71,7 @@ impl<P: Policy> Circuit<P> {
             mode: Mode::Automatic,
             generation: env.numbers.next(),
             latest: env.now,
+            previous: env.now,
         }
     }
 
@@ -80,6 +82,7 @@ impl<P: Policy> Circuit<P> {
     /// When the parts of the snapshot do not fit together.
     pub fn restore(
         saved: &Saved,
+        detail: &[u8],
         age: Nanoseconds,
         settings: Arc<P::Settings>,
         env: &mut Env<'_>,
@@ -87,14 +90,15 @@ impl<P: Policy> Circuit<P> {
         saved.check()?;
         let generation = env.numbers.next();
         let latest = env.now;
-        let mut cx = context(&*settings, latest, generation, Cause::Operator, env);
-        let policy = P::restore(saved, age, &mut cx);
+        let mut cx = context(&*settings, (latest, latest), generation, Cause::Operator, env);
+        let policy = P::restore(saved, detail, age, &mut cx)?;
         Ok(Self {
             settings,
             policy,
             mode: saved.mode,
             generation,
             latest,
+            previous: latest,
         })
     }
 
@@ -191,7 +195,7 @@ impl<P: Policy> Circuit<P> {
     /// Changes the settings. State, mode and remaining wait stay.
     pub fn configure(&mut self, settings: Arc<P::Settings>, env: &mut Env<'_>) {
         self.see(env);
-        self.policy.configure(&settings);
+        self.policy.configure(&settings, self.latest);
         self.settings = settings;
         self.new_generation(env);
     }
@@ -247,6 +251,12 @@ impl<P: Policy> Circuit<P> {
         }
     }
 
+    /// What only the same policy understands; its format is [`Policy::DETAIL_FORMAT`].
+    #[must_use]
+    pub fn detail(&self, now: Instant) -> Vec<u8> {
+        self.policy.detail(&self.settings, now.max(self.latest))
+    }
+
     /// The settings.
     #[must_use]
     pub fn settings(&self) -> &Arc<P::Settings> {
@@ -268,7 +278,7 @@ impl<P: Policy> Circuit<P> {
     /// What the policy decides on now.
     #[must_use]
     pub fn counts(&self, now: Instant) -> Counts {
-        self.policy.counts(now.max(self.latest))
+        self.policy.counts(&self.settings, now.max(self.latest))
     }
 
     /// How long the circuit stays open yet, where the clock decides. Nanoseconds; 0 when the wait is over and no call has come since.
@@ -283,8 +293,14 @@ impl<P: Policy> Circuit<P> {
         self.policy.cooldown_count()
     }
 
+    /// Shows the circuit the time, so that the lease that is handed out next is as of then.
+    pub fn touch(&mut self, env: &Env<'_>) {
+        self.see(env);
+    }
+
     /// A clock that steps back shows its largest reading.
     fn see(&mut self, env: &Env<'_>) {
+        self.previous = self.latest;
         self.latest = self.latest.max(env.now);
     }
 
@@ -301,7 +317,13 @@ impl<P: Policy> Circuit<P> {
         env: &mut Env<'_>,
         event: impl FnOnce(&mut P, &mut Context<'_, P::Settings>) -> R,
     ) -> R {
-        let mut cx = context(&*self.settings, self.latest, self.generation, cause, env);
+        let mut cx = context(
+            &*self.settings,
+            (self.previous, self.latest),
+            self.generation,
+            cause,
+            env,
+        );
         event(&mut self.policy, &mut cx)
     }
 
@@ -319,7 +341,7 @@ impl<P: Policy> Circuit<P> {
 
 fn context<'a, S>(
     settings: &'a S,
-    now: Instant,
+    (previous, now): (Instant, Instant),
     generation: u64,
     cause: Cause,
     env: &'a mut Env<'_>,
@@ -327,6 +349,7 @@ fn context<'a, S>(
     Context {
         settings,
         now,
+        previous,
         generation,
         cause,
         key: env.key,

@@ -48,8 +48,8 @@ pub fn parse_duration(text: &str) -> Result<Nanoseconds, DurationError> {
     let mut total: Nanoseconds = 0;
     let mut smaller = UNITS.iter();
     while !rest.is_empty() || text.is_empty() {
-        let (digits, unit) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
-        let (name, after) = unit.split_at(unit.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(unit.len()));
+        let (digits, unit) = split_where(rest, |c| !c.is_ascii_digit());
+        let (name, after) = split_where(unit, |c| !c.is_ascii_lowercase());
         let (_, size) = smaller
             .find(|(unit, _)| *unit == name)
             .ok_or(DurationError::Malformed)?;
@@ -63,6 +63,12 @@ pub fn parse_duration(text: &str) -> Result<Nanoseconds, DurationError> {
         rest = after;
     }
     Ok(total)
+}
+
+fn split_where(text: &str, ends: fn(char) -> bool) -> (&str, &str) {
+    text.find(ends)
+        .and_then(|place| text.split_at_checked(place))
+        .unwrap_or((text, ""))
 }
 
 /// Writes a duration as [`parse_duration`] reads it, in the largest units that need no fractions.

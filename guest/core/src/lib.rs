@@ -39,7 +39,10 @@ mod transition;
 pub use circuit::{Admission, Circuit, Env, Numbers, Settlement};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use lease::{Allowance, Lease, Standing, Successes};
-pub use policies::{Consecutive, ConsecutiveFailures, ConsecutiveSettings, Outbox, OutboxSettings};
+pub use policies::{
+    Calls, Consecutive, ConsecutiveFailures, ConsecutiveSettings, Outbox, OutboxSettings, Window,
+    WindowSettings,
+};
 pub use policy::{Context, Cooled, Policy, Telemetry, Terms};
 pub use settings::{Decimal, Field, Given, Integer, OptionalTime, Settings, SettingsError, Time};
 pub use snapshot::{Saved, SnapshotError};

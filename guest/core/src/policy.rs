@@ -1,10 +1,10 @@
 //! What a breaker policy is.
 
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 
 use crate::{
     Cause, Counts, Decision, Field, Instant, Nanoseconds, Numbers, Report, Saved, Settings, SettingsError,
-    Standing, State, Successes, Ticket, Transition, settings,
+    SnapshotError, Standing, State, Successes, Ticket, Transition, settings,
 };
 
 /// What a policy is told with every event, and may draw on.
@@ -18,6 +18,8 @@ pub struct Context<'a, S> {
     pub generation: u64,
     /// Who made the event.
     pub cause: Cause,
+    /// The time of the event before: what is handed in late counts as of then.
+    pub previous: Instant,
     pub(crate) key: &'a str,
     pub(crate) seed: u64,
     pub(crate) numbers: &'a mut Numbers,
@@ -160,10 +162,10 @@ pub trait Policy: Clone + core::fmt::Debug {
     fn start_afresh(&mut self, settings: &Self::Settings);
 
     /// Takes on new settings. State and remaining wait stay; calls under way no longer count; counts stay as far as they still mean something.
-    fn configure(&mut self, settings: &Self::Settings);
+    fn configure(&mut self, settings: &Self::Settings, now: Instant);
 
     /// What the policy decides on now.
-    fn counts(&self, now: Instant) -> Counts;
+    fn counts(&self, settings: &Self::Settings, now: Instant) -> Counts;
 
     /// How long the circuit stays open yet, where the clock decides. Nanoseconds.
     fn retry_after(&self, now: Instant) -> Option<Nanoseconds>;
@@ -177,5 +179,22 @@ pub trait Policy: Clone + core::fmt::Debug {
     fn reopenings(&self) -> u32;
 
     /// Takes a circuit over that was saved `age` ago by this policy or another. An open circuit stays open; half-open goes on with no probe out.
-    fn restore(saved: &Saved, age: Nanoseconds, cx: &mut Context<'_, Self::Settings>) -> Self;
+    ///
+    /// # Errors
+    ///
+    /// When the detail is damaged.
+    fn restore(
+        saved: &Saved,
+        detail: &[u8],
+        age: Nanoseconds,
+        cx: &mut Context<'_, Self::Settings>,
+    ) -> Result<Self, SnapshotError>;
+
+    /// The format of [`detail`](Self::detail); empty where there is none.
+    const DETAIL_FORMAT: &'static str = "";
+
+    /// What only this policy understands of what it recorded, with times relative to `now`.
+    fn detail(&self, _settings: &Self::Settings, _now: Instant) -> Vec<u8> {
+        Vec::new()
+    }
 }

@@ -32,6 +32,8 @@ pub enum SnapshotError {
     HalfOpenWithCycles,
     /// More time-outs than failures.
     MoreTimeoutsThanFailures,
+    /// A detail that its own format does not know.
+    Detail,
 }
 
 impl fmt::Display for SnapshotError {
@@ -47,6 +49,7 @@ impl fmt::Display for SnapshotError {
             Self::MoreTimeoutsThanFailures => {
                 "more time-outs than failures; each time-out is one of the failures"
             }
+            Self::Detail => "its detail is damaged",
         })
     }
 }

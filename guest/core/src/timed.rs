@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use crate::{
     Context, Counts, Decimal, Decision, Field, Given, Instant, Integer, Nanoseconds, Operation, OptionalTime,
-    Outcome, Policy, Rejection, RejectionReason, Report, Saved, Settings, SettingsError, Standing, State,
-    Successes, Terms, Ticket, Time, Transition, format_duration,
+    Outcome, Policy, Rejection, RejectionReason, Report, Saved, Settings, SettingsError, SnapshotError,
+    Standing, State, Successes, Terms, Ticket, Time, Transition, format_duration,
 };
 
 const MILLISECOND: Nanoseconds = 1_000_000;
@@ -158,6 +158,12 @@ impl Recovery {
         })
     }
 
+    /// A call that runs strictly longer is a time-out. Nanoseconds.
+    #[must_use]
+    pub const fn call_timeout(&self) -> Option<Nanoseconds> {
+        self.call_timeout
+    }
+
     /// How many probes may be under way at once.
     #[must_use]
     pub const fn probes(&self) -> u32 {
@@ -184,6 +190,10 @@ impl Recovery {
         }
         wait.max(retry_after.unwrap_or(0).min(self.retry_after_max))
     }
+}
+
+fn is_slow<R: Rule>(settings: &R::Settings, report: &Report) -> bool {
+    matches!((report.took, R::slow_after(settings)), (Some(took), Some(limit)) if took > limit)
 }
 
 /// So many thousandths of `whole`.
@@ -228,20 +238,52 @@ pub trait Rule: Clone + core::fmt::Debug {
     /// Nothing recorded.
     fn fresh(settings: &Self::Settings) -> Self;
 
-    /// Records a call that ended. Answers whether the circuit opens.
-    fn record(&mut self, settings: &Self::Settings, report: &Report, now: Instant) -> bool;
+    /// A call that took strictly longer than this is slow. Nanoseconds.
+    fn slow_after(_settings: &Self::Settings) -> Option<Nanoseconds> {
+        None
+    }
 
-    /// Records successes that were kept back. Answers whether the circuit opens.
-    fn record_successes(&mut self, settings: &Self::Settings, count: u32) -> bool;
+    /// Records a call that ended. Answers whether the circuit opens.
+    fn record(&mut self, settings: &Self::Settings, report: &Report, slow: bool, now: Instant) -> bool;
+
+    /// Records successes that were kept back under the lease of `as_of`. Answers whether the circuit opens.
+    fn record_successes(&mut self, settings: &Self::Settings, count: u32, as_of: Instant) -> bool;
 
     /// Which successes this rule must hear of.
     fn successes(&self, settings: &Self::Settings, now: Instant) -> Successes;
 
     /// What is recorded.
-    fn counts(&self, now: Instant) -> Counts;
+    fn counts(&self, settings: &Self::Settings, now: Instant) -> Counts;
+
+    /// See [`Policy::DETAIL_FORMAT`].
+    const DETAIL_FORMAT: &'static str = "";
+
+    /// See [`Policy::detail`].
+    fn detail(&self, _settings: &Self::Settings, _now: Instant) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// What was recorded `age` ago by this rule, and saved as a detail; none where it does not fit these settings.
+    ///
+    /// # Errors
+    ///
+    /// When the detail is damaged.
+    fn from_detail(
+        _settings: &Self::Settings,
+        _detail: &[u8],
+        _age: Nanoseconds,
+        _now: Instant,
+    ) -> Result<Option<Self>, SnapshotError> {
+        Ok(None)
+    }
+
+    /// Whether one more probe may go out beside those under way.
+    fn admits_probe(settings: &Self::Settings, _probes: &Counts, in_flight: u32) -> bool {
+        in_flight < Self::recovery(settings).probes
+    }
 
     /// What was counted under other settings or by another policy, as far as it means something here. It opens nothing.
-    fn adopt(settings: &Self::Settings, counts: &Counts) -> Self;
+    fn adopt(settings: &Self::Settings, counts: &Counts, now: Instant) -> Self;
 
     /// What the probes have proved.
     fn judge(settings: &Self::Settings, probes: &Counts) -> Verdict;
@@ -348,12 +390,11 @@ impl<R: Rule> Timed<R> {
 
     fn probe(half_open: &mut HalfOpen, cx: &mut Context<'_, R::Settings>) -> Decision {
         half_open.give_up_lost(cx.now);
-        let recovery = R::recovery(cx.settings);
-        if half_open.in_flight(cx.now) < recovery.probes {
+        if R::admits_probe(cx.settings, &half_open.counts, half_open.in_flight(cx.now)) {
             let ticket = cx.new_ticket();
             half_open.out.push(Probe {
                 ticket,
-                deadline: cx.now.saturating_add(recovery.probe_timeout),
+                deadline: cx.now.saturating_add(R::recovery(cx.settings).probe_timeout),
             });
             return Decision::Admit(ticket);
         }
@@ -380,7 +421,9 @@ impl<R: Rule> Timed<R> {
             return (false, None);
         };
         half_open.out.swap_remove(place);
-        half_open.counts.add(report.outcome, false);
+        half_open
+            .counts
+            .add(report.outcome, is_slow::<R>(cx.settings, report));
         let transition = match R::judge(cx.settings, &half_open.counts) {
             Verdict::Pending => None,
             Verdict::Close => self.close(cx),
@@ -460,7 +503,8 @@ impl<R: Rule> Policy for Timed<R> {
                 if ticket != cx.generation {
                     return (false, None);
                 }
-                let opens = report.outcome != Outcome::Ignored && rule.record(cx.settings, report, cx.now);
+                let opens = report.outcome != Outcome::Ignored
+                    && rule.record(cx.settings, report, is_slow::<R>(cx.settings, report), cx.now);
                 (true, if opens { self.open_after(report, cx) } else { None })
             }
             Phase::Open { .. } => (false, None),
@@ -476,7 +520,9 @@ impl<R: Rule> Policy for Timed<R> {
     ) -> Option<Transition> {
         match &mut self.phase {
             Phase::Closed(rule) => {
-                let opens = ticket == cx.generation && count > 0 && rule.record_successes(cx.settings, count);
+                let opens = ticket == cx.generation
+                    && count > 0
+                    && rule.record_successes(cx.settings, count, cx.previous);
                 if opens {
                     self.open_after(&Report::of(Outcome::Success), cx)
                 } else {
@@ -500,7 +546,7 @@ impl<R: Rule> Policy for Timed<R> {
             ),
             Phase::Open { .. } => (Standing::Ask, None, Successes::Never),
             Phase::HalfOpen(half_open) => {
-                if half_open.in_flight(now) < R::recovery(settings).probes {
+                if R::admits_probe(settings, &half_open.counts, half_open.in_flight(now)) {
                     (Standing::Ask, None, Successes::Each)
                 } else {
                     let until = half_open.first_deadline(now);
@@ -516,7 +562,7 @@ impl<R: Rule> Policy for Timed<R> {
             standing,
             until,
             successes,
-            slow_after: None,
+            slow_after: R::slow_after(settings),
             call_timeout: R::recovery(settings).call_timeout,
         }
     }
@@ -551,9 +597,14 @@ impl<R: Rule> Policy for Timed<R> {
         }
     }
 
-    fn configure(&mut self, settings: &Self::Settings) {
+    fn configure(&mut self, settings: &Self::Settings, now: Instant) {
         match &mut self.phase {
-            Phase::Closed(rule) => *rule = R::adopt(settings, &rule.counts(0)),
+            Phase::Closed(rule) => {
+                // A window that is cut otherwise keeps its counts only; one that is not keeps every call.
+                let detail = rule.detail(settings, now);
+                let kept = R::from_detail(settings, &detail, 0, now).ok().flatten();
+                *rule = kept.unwrap_or_else(|| R::adopt(settings, &rule.counts(settings, now), now));
+            }
             Phase::Open { .. } => {}
             Phase::HalfOpen(half_open) => {
                 half_open.out.clear();
@@ -562,9 +613,9 @@ impl<R: Rule> Policy for Timed<R> {
         }
     }
 
-    fn counts(&self, now: Instant) -> Counts {
+    fn counts(&self, settings: &Self::Settings, now: Instant) -> Counts {
         match &self.phase {
-            Phase::Closed(rule) => rule.counts(now),
+            Phase::Closed(rule) => rule.counts(settings, now),
             Phase::Open { .. } => Counts::default(),
             Phase::HalfOpen(half_open) => Counts {
                 probes_in_flight: half_open.in_flight(now),
@@ -584,10 +635,27 @@ impl<R: Rule> Policy for Timed<R> {
         self.reopenings_so_far()
     }
 
-    fn restore(saved: &Saved, age: Nanoseconds, cx: &mut Context<'_, Self::Settings>) -> Self {
+    const DETAIL_FORMAT: &'static str = R::DETAIL_FORMAT;
+
+    fn detail(&self, settings: &Self::Settings, now: Instant) -> Vec<u8> {
+        match &self.phase {
+            Phase::Closed(rule) => rule.detail(settings, now),
+            Phase::Open { .. } | Phase::HalfOpen(_) => Vec::new(),
+        }
+    }
+
+    fn restore(
+        saved: &Saved,
+        detail: &[u8],
+        age: Nanoseconds,
+        cx: &mut Context<'_, Self::Settings>,
+    ) -> Result<Self, SnapshotError> {
         let reopenings = saved.reopenings.max(1);
         let phase = match saved.state {
-            State::Closed => Phase::Closed(R::adopt(cx.settings, &saved.counts)),
+            State::Closed => {
+                let kept = R::from_detail(cx.settings, detail, age, cx.now)?;
+                Phase::Closed(kept.unwrap_or_else(|| R::adopt(cx.settings, &saved.counts, cx.now)))
+            }
             State::Open => {
                 let left = saved.retry_after.map(|left| left.saturating_sub(age));
                 let wait = left
@@ -606,6 +674,6 @@ impl<R: Rule> Policy for Timed<R> {
                 })
             }
         };
-        Self { phase }
+        Ok(Self { phase })
     }
 }

@@ -443,7 +443,7 @@ impl<P: Policy> Run<P> {
                 let answered = self.command(|circuit, env| {
                     env.now = now;
                     let (saved, settings) = (circuit.save(now), circuit.settings().clone());
-                    *circuit = Circuit::restore(&saved, age * MS, settings, env).unwrap();
+                    *circuit = Circuit::restore(&saved, &[], age * MS, settings, env).unwrap();
                     None
                 });
                 (model.take_over(now, age * MS), answered)

@@ -307,8 +307,8 @@ impl<P: Policy, H: Host> Circuits<P, H> {
 
     /// The lease as it stands.
     pub fn lease_of(&mut self, number: u32) -> Option<Lease> {
-        let now = self.host.monotonic();
-        Some(self.attached(number)?.circuit.lease(now))
+        self.event(number, |circuit, env| circuit.touch(env))
+            .map(|(_, lease)| lease)
     }
 
     /// Opens the circuit, for `wait` where it is given. Nanoseconds.
@@ -386,6 +386,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     pub fn save(&mut self, number: u32) -> Option<Snapshot> {
         let now = self.host.monotonic();
         let slot = self.attached(number)?;
+        let detail = slot.circuit.detail(now);
         Some(Snapshot {
             key: slot.key.to_string(),
             settings: slot.settings.to_string(),
@@ -393,8 +394,12 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             since: slot.since,
             last_failure: slot.last_failure,
             last_cause: slot.last_cause.as_deref().map(ToString::to_string),
-            detail: Vec::new(),
-            detail_format: String::new(),
+            detail_format: if detail.is_empty() {
+                String::new()
+            } else {
+                P::DETAIL_FORMAT.to_string()
+            },
+            detail,
         })
     }
 
@@ -413,6 +418,8 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         if snapshot.detail_format.is_empty() && !snapshot.detail.is_empty() {
             return Err(AttachError::Snapshot("a detail without a format".to_string()));
         }
+        let known = snapshot.detail_format == P::DETAIL_FORMAT;
+        let detail = if known { snapshot.detail.as_slice() } else { &[] };
         let (text, parsed) = self.read_settings(settings)?;
         let now = self.host.monotonic();
         let mut env = Env {
@@ -421,7 +428,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             seed: self.setup.seed,
             numbers: &mut self.numbers,
         };
-        let circuit = match Circuit::restore(&snapshot.saved, age, parsed, &mut env) {
+        let circuit = match Circuit::restore(&snapshot.saved, detail, age, parsed, &mut env) {
             Ok(circuit) => circuit,
             Err(error) => {
                 self.forget_text(&text);

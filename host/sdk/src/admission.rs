@@ -118,6 +118,10 @@ pub(crate) fn acquire_locked(
         // It failed: what holds without it is in the gate, and where that says 'ask', `on_fault` says.
         None => match (view.answer(|| cx.now), cx.env.on_fault) {
             (Decision::Ask, OnFault::Admit) => Decision::Pass,
+            (Decision::Ask, OnFault::Reject) if view.lease.mode == Mode::Shadow => Decision::Reject {
+                reason: RejectionReason::Other,
+                retry_after: None,
+            },
             (Decision::Ask, OnFault::Reject) => return Err(Rejection::at_fault(&circuit.key)),
             (answer, OnFault::Admit | OnFault::Reject) => answer,
         },

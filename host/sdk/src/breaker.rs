@@ -149,6 +149,9 @@ impl Breaker {
     ///
     /// The log line of a trip is a warning. That of a re-trip (the circuit had not closed since it tripped) is at debug,
     /// so at the usual levels it is not seen; the counter of trips counts it all the same.
+    ///
+    /// On a circuit that has struck out (its component failed too often, see [`Status::at_fault`]) this does nothing and
+    /// gives `None`.
     pub fn trip(&self) -> Option<Transition> {
         self.breakers
             .shard(self.shard)
@@ -156,6 +159,9 @@ impl Breaker {
     }
 
     /// Opens the circuit for so long. On an open one the later end counts.
+    ///
+    /// On a circuit that has struck out (its component failed too often, see [`Status::at_fault`]) this does nothing and
+    /// gives `None`.
     pub fn trip_for(&self, wait: Duration) -> Option<Transition> {
         self.breakers
             .shard(self.shard)
@@ -163,6 +169,9 @@ impl Breaker {
     }
 
     /// Closes the circuit and forgets what was recorded. The mode stays.
+    ///
+    /// On a circuit that has struck out (its component failed too often, see [`Status::at_fault`]) this does nothing and
+    /// gives `None`.
     pub fn reset(&self) -> Option<Transition> {
         self.breakers
             .shard(self.shard)

@@ -13,7 +13,7 @@ use crate::env::Env;
 use crate::error::{AttachError, BuildError, check_key};
 use crate::policy::Policy;
 use crate::settings::Settings;
-use crate::shard::{Attached, Shard};
+use crate::shard::{Attached, MAX_IN_SHARD, Shard};
 use crate::status::{Event, Moved, State, Status};
 use crate::subscription::Subscription;
 
@@ -236,6 +236,12 @@ impl Inner {
     /// Takes a place for one more circuit, for which another one may have to go: of the same shard where it can be.
     fn make_room(&self, key: &str, index: usize) -> Result<(), AttachError> {
         let shard = self.shard(index);
+        if shard.is_full() && !self.evict(shard) {
+            return Err(AttachError::Full {
+                key: key.into(),
+                limit: MAX_IN_SHARD,
+            });
+        }
         if shard.is_tight(&self.env) && !self.evict(shard) {
             return Err(AttachError::Memory {
                 key: key.into(),

@@ -55,6 +55,7 @@ pub(crate) struct Instance {
     store: Store<Host>,
     policy: Breaker,
     reading: Arc<AtomicU64>,
+    memory_at_start: usize,
 }
 
 impl Instance {
@@ -73,14 +74,21 @@ impl Instance {
             store,
             policy,
             reading,
+            memory_at_start: 0,
         };
         instance.prepare(&start.setup)?;
+        instance.memory_at_start = start.memory.load(Ordering::Relaxed);
         Ok(instance)
     }
 
     /// Sets the time that the component reads until it is set again.
     pub(crate) fn set_now(&self, now: u64) {
         self.reading.store(now, Ordering::Relaxed);
+    }
+
+    /// How much memory it had before any circuit, in bytes.
+    pub(crate) fn memory_at_start(&self) -> usize {
+        self.memory_at_start
     }
 
     /// What the component has told since this was last called.

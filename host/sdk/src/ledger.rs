@@ -12,7 +12,7 @@ use crate::tally::{Tally, Totals};
 
 /// The numbers of one set of circuits. They outlive it until they are added to those of others.
 pub(crate) struct Ledger {
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) calls: Arc<Tally>,
     pub(crate) stale_results: AtomicU64,
     pub(crate) shadow_rejections: AtomicU64,

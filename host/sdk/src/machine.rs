@@ -77,7 +77,11 @@ impl Machine {
 
     /// Whether so much of the instance's memory is used up that a circuit must go before one can come.
     pub(crate) fn is_tight(&self, env: &Env) -> bool {
-        self.memory.load(Ordering::Relaxed) > env.max_memory / 4 * 3
+        self.instance.as_ref().is_some_and(|instance| {
+            let at_start = instance.memory_at_start();
+            let grown = self.memory.load(Ordering::Relaxed).saturating_sub(at_start);
+            grown > env.max_memory.saturating_sub(at_start) / TIGHT
+        })
     }
 
     /// Calls the component for one circuit. `None`: it failed, or has failed too often to be asked.
@@ -269,21 +273,34 @@ impl Machine {
             .get(circuit.slot)
             .is_some_and(|slot| slot.number.is_some())
         {
-            // A failure here has been seen to by `cross`; the circuit goes all the same.
-            let _ = self.cross(cx, circuit, |instance, number| {
-                instance.detach(number)?;
-                Ok(Answer {
-                    lease: None,
-                    transition: None,
-                    value: (),
-                })
-            });
+            // Whatever fails here, the circuit goes all the same.
+            if self.is_up(cx, circuit)
+                && let Err(fault) = self.try_detach(cx, circuit)
+            {
+                self.fail(cx, Some(circuit.slot), fault);
+            }
         }
         if let Some(number) = self.slots.remove(circuit.slot).and_then(|slot| slot.number) {
             self.numbers.remove(&number);
         }
     }
+
+    /// Neither saves nor publishes what the circuit comes to: its number is gone after this.
+    fn try_detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<(), Fault> {
+        let number = self.number_of(cx, circuit)?;
+        let (instance, _) = self.parts(circuit.slot)?;
+        let view = circuit.gate.read_locked();
+        let mut moves = Vec::new();
+        flush(cx, instance, circuit, number, &view, &mut moves)?;
+        instance.detach(number)?;
+        cx.outlet.push(instance.take_told(), moves);
+        Ok(())
+    }
 }
+
+/// One part in so many of the memory may be used up by circuits: a list that doubles takes as much as itself twice over
+/// for a moment, and what circuits have already been taken for grows as their calls fail.
+const TIGHT: usize = 3;
 
 /// Closes the counter and hands in what it held. Says which lease stands then, if anything was handed in.
 pub(crate) fn flush(

@@ -3,7 +3,7 @@
 //! An SDK keeps one value for each instrument and set of attributes, whichever callback gave it last. So sets of circuits
 //! that share provider, scope and namespace share one group of instruments, which adds their numbers up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use opentelemetry::metrics::{Meter, MeterProvider};
 use opentelemetry::{InstrumentationScope, KeyValue, global};
 use parking_lot::Mutex;
 
+use crate::clock::Clock;
 use crate::ledger::{Figures, Ledger};
 use crate::names::{self, Instrument};
 use crate::status::State;
@@ -100,9 +101,38 @@ struct Book {
     state_series: usize,
     /// The totals of sets that are gone, so that no counter steps back.
     gone: Figures,
-    /// The states that were told last, of circuits that were not closed.
-    told: BTreeSet<(Arc<str>, State)>,
+    /// The states that were told last, of circuits that were not closed, and the clock that each goes by.
+    told: BTreeMap<Series, Arc<dyn Clock>>,
+    /// The states that circuits have left, told as 0 for a time.
+    left: BTreeMap<Series, Left>,
 }
+
+/// One series of the gauge of states.
+type Series = (Arc<str>, State);
+
+/// Since when a series is told as 0.
+struct Left {
+    clock: Arc<dyn Clock>,
+    since: u64,
+}
+
+impl Left {
+    fn new(clock: Arc<dyn Clock>) -> Self {
+        let since = clock.monotonic();
+        Self { clock, since }
+    }
+
+    /// How long ago that was.
+    fn age(&self) -> u64 {
+        self.clock.monotonic().saturating_sub(self.since)
+    }
+}
+
+/// How long a series is told as 0 before it is gone, in nanoseconds: so long that every reader comes by, since nobody
+/// knows how many there are.
+const TOLD_AS_0: u64 = 5 * 60 * 1_000_000_000;
+/// The most series that are told as 0, as a multiple of those that may be told as 1: each circuit can have left two.
+const LEFT_A_SERIES: usize = 2;
 
 /// One of the figures.
 type Figure = fn(&Figures) -> u64;
@@ -267,25 +297,48 @@ impl Book {
         all
     }
 
-    /// What there is to tell of circuits that are not closed: the states that they are in, and once more those that they
-    /// were in when this was last told. A circuit that has a series keeps it while it is not closed; others get one while
-    /// there is room.
+    /// What there is to tell of circuits that are not closed: the states that they are in, and for a time those that they
+    /// were in before. A circuit that has a series keeps it while it is not closed; others get one while there is room.
     fn states(&mut self) -> Vec<(Arc<str>, State, bool)> {
         self.fold();
-        let mut not_closed = BTreeSet::new();
+        let mut not_closed = BTreeMap::new();
         for ledger in &self.ledgers {
-            ledger.not_closed(&mut not_closed);
+            let mut all = Vec::new();
+            ledger.not_closed(&mut all);
+            not_closed.extend(all.into_iter().map(|series| (series, ledger.clock.clone())));
         }
-        let has_one: BTreeSet<_> = self.told.iter().map(|(topic, _)| topic.clone()).collect();
+        let has_one: BTreeSet<_> = self.told.keys().map(|(topic, _)| topic.clone()).collect();
         let (kept, new): (Vec<_>, Vec<_>) = not_closed
             .into_iter()
-            .partition(|(topic, _)| has_one.contains(topic));
-        let now: BTreeSet<_> = kept.into_iter().chain(new).take(self.state_series).collect();
+            .partition(|((topic, _), _)| has_one.contains(topic));
+        let now = kept.into_iter().chain(new).take(self.state_series).collect();
         let told = std::mem::replace(&mut self.told, now);
-        let left = told.difference(&self.told).map(|it| (it, false));
-        let all = left.chain(self.told.iter().map(|it| (it, true)));
+        self.left
+            .extend(told.into_iter().map(|(series, clock)| (series, Left::new(clock))));
+        self.forget_left();
+        let left = self.left.keys().map(|it| (it, false));
+        let all = left.chain(self.told.keys().map(|it| (it, true)));
         all.map(|((topic, state), is_now)| (topic.clone(), *state, is_now))
             .collect()
+    }
+
+    /// Of the states that were left, keeps those that are not back and not too old, and not more than may be.
+    fn forget_left(&mut self) {
+        let told = &self.told;
+        self.left
+            .retain(|series, left| !told.contains_key(series) && left.age() < TOLD_AS_0);
+        let too_many = self.left.len().saturating_sub(self.state_series * LEFT_A_SERIES);
+        if too_many > 0 {
+            let mut by_age: Vec<_> = self
+                .left
+                .iter()
+                .map(|(series, left)| (left.age(), series.clone()))
+                .collect();
+            by_age.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
+            for (_, series) in by_age.into_iter().take(too_many) {
+                self.left.remove(&series);
+            }
+        }
     }
 }
 

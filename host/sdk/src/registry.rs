@@ -8,7 +8,7 @@ use crate::circuit::{Circuit, Fate};
 /// Each circuit is in the map and in one queue.
 ///
 /// A circuit moves between the queues only when room is wanted, so that making room costs the same however many
-/// circuits there are.
+/// circuits there are, as long as there are some that can go.
 #[derive(Default)]
 pub(crate) struct Registry {
     by_key: HashMap<Arc<str>, Arc<Circuit>>,
@@ -41,15 +41,24 @@ impl Registry {
     /// Takes out the circuit that can best be done without: closed, automatic and held by nobody, one with nothing
     /// recorded before the others.
     pub(crate) fn evict(&mut self) -> Option<Arc<Circuit>> {
-        self.look_at_busy();
-        let gone = self.evict_clean().or_else(|| self.evict_recorded())?;
+        let unseen = self.busy.len().saturating_sub(LOOK_AT);
+        self.look_at_busy(LOOK_AT);
+        let gone = self.evict_idle().or_else(|| {
+            // Before the answer is that none can go, each is looked at once.
+            self.look_at_busy(unseen);
+            self.evict_idle()
+        })?;
         self.by_key.remove(&gone.key);
         Some(gone)
     }
 
-    /// Moves those of the busy ones that are no longer busy. It looks at some of them only, the longest unseen first.
-    fn look_at_busy(&mut self) {
-        for _ in 0..self.busy.len().min(LOOK_AT) {
+    fn evict_idle(&mut self) -> Option<Arc<Circuit>> {
+        self.evict_clean().or_else(|| self.evict_recorded())
+    }
+
+    /// Moves those of the busy ones that are no longer busy. It looks at so many of them, the longest unseen first.
+    fn look_at_busy(&mut self, at_most: usize) {
+        for _ in 0..self.busy.len().min(at_most) {
             let Some(circuit) = self.busy.pop_front() else {
                 return;
             };
@@ -87,5 +96,5 @@ impl Registry {
     }
 }
 
-/// How many of the busy circuits are looked at when room is wanted.
+/// How many of the busy circuits are looked at when room is wanted; all of them where none else can go.
 const LOOK_AT: usize = 256;

@@ -145,8 +145,8 @@ pub enum CallError<E> {
         after: Duration,
     },
     /// The call was made and returned this error.
-    #[error("{0}")]
-    Inner(#[source] E),
+    #[error(transparent)]
+    Inner(E),
 }
 
 impl<E> CallError<E> {
@@ -170,6 +170,20 @@ impl<E> CallError<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An error with all its sources, as it is commonly printed.
+    fn chain(error: &dyn std::error::Error) -> String {
+        match error.source() {
+            Some(source) => format!("{error}: {}", chain(source)),
+            None => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_calls_own_error_is_printed_once() {
+        let refused = std::io::Error::other("refused");
+        assert_eq!(chain(&CallError::Inner(refused)), "refused");
+    }
 
     #[test]
     fn a_rejection_names_the_circuit_and_what_to_do() {

@@ -70,6 +70,9 @@ impl Shard {
         {
             let mut now = None;
             let answer = view.answer(|| *now.insert(env.clock.monotonic()));
+            if matches!(answer, Decision::Reject { .. }) {
+                self.outlet.give_out_left(env);
+            }
             if answer != Decision::Ask {
                 return decided(env, circuit, view, answer, || {
                     now.unwrap_or_else(|| env.clock.monotonic())
@@ -147,6 +150,11 @@ impl Shard {
         circuit.gate.read_locked()
     }
 
+    /// Whether there are as many circuits as the shipped policies take in one instance.
+    pub(crate) fn is_full(&self) -> bool {
+        self.registry.read().len() >= MAX_IN_SHARD
+    }
+
     pub(crate) fn is_tight(&self, env: &Env) -> bool {
         self.machine.lock().is_tight(env)
     }
@@ -169,9 +177,12 @@ impl Shard {
     }
 
     pub(crate) fn reset(&self, env: &Env, circuit: &Circuit) -> Option<Transition> {
-        let moved = self.command(env, circuit, |instance, number| instance.reset(number));
-        circuit.recorded.store(false, Ordering::Relaxed);
-        moved
+        self.command(env, circuit, |instance, number| {
+            let moved = instance.reset(number)?;
+            // Under the lock, so that nothing is wiped out that was recorded since.
+            circuit.recorded.store(false, Ordering::Relaxed);
+            Ok(moved)
+        })
     }
 
     fn command(
@@ -235,6 +246,9 @@ impl Shard {
         }
     }
 }
+
+/// The most circuits of one shard: what the shipped policies take in one instance.
+pub(crate) const MAX_IN_SHARD: usize = 1 << 20;
 
 /// What `Shard::attach` comes to.
 pub(crate) enum Attached {

@@ -19,6 +19,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -32,7 +33,7 @@ use crate::breakers::Breakers;
 use crate::call::Guarded;
 use crate::classify::{Classify, ErrorsAreFailures, errors_are_failures};
 use crate::error::AttachError;
-use crate::permit::Guard;
+use crate::permit::{Guard, panic_verdict};
 use crate::rejection::{CallError, Rejection};
 
 /// Puts circuits before services. Clones, and all services that it makes, share the circuits.
@@ -99,7 +100,8 @@ impl<S, K, C> Layer<S> for BreakerLayer<K, C> {
 ///
 /// It is ready when the service within is: which circuit a request belongs to is known only when the request is there, so
 /// a circuit that is open shows as an error of the call and never as a service that is not ready. A request that is
-/// rejected never reaches the service within, which stays ready for the next one.
+/// rejected never reaches the service within, which stays ready for the next one. A service that panics has failed, be it
+/// in its `call` or in the future that it answered with; the panic goes on.
 pub struct BreakerService<S, K, C = ErrorsAreFailures> {
     inner: S,
     layer: BreakerLayer<K, C>,
@@ -146,8 +148,14 @@ where
         };
         match breaker.hold() {
             Ok(held) => {
-                let call = self.inner.call(request);
                 let guard = Guard::new(breaker, held);
+                let call = match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
+                    Ok(call) => call,
+                    Err(panic) => {
+                        guard.end(panic_verdict());
+                        resume_unwind(panic);
+                    }
+                };
                 ResponseFuture {
                     state: State::Called {
                         call: Guarded::new(guard, self.layer.classify.clone(), call),
@@ -237,8 +245,8 @@ pub enum ServiceError<E> {
         after: std::time::Duration,
     },
     /// The service was called, or asked whether it is ready, and returned this error.
-    #[error("{0}")]
-    Inner(#[source] E),
+    #[error(transparent)]
+    Inner(E),
 }
 
 impl<E> From<CallError<E>> for ServiceError<E> {

@@ -138,6 +138,8 @@ impl<P: Policy> Host<P> {
         let (mut circuit, mut numbers) = (self.circuit.clone(), self.numbers.clone());
         // The end of a call that never was changes nothing, but lost probes are then given up.
         circuit.settle(0, &Report::of(Outcome::Ignored), &mut env(now, &mut numbers));
+        // When the event before was is no part of the state once nothing is kept back.
+        circuit.touch(&env(now, &mut numbers));
         format!("{circuit:?} {numbers:?}")
     }
 

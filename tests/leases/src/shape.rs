@@ -12,7 +12,7 @@ const AHEAD: [&str; 4] = ["until: ", "until: Some(", "deadline: ", "before: Some
 const PAST: [&str; 1] = ["started: Some("];
 
 /// The names of fields that hold the time of the last event, which no later event looks at.
-const LATEST: [&str; 1] = ["latest: "];
+const LATEST: [&str; 2] = ["latest: ", "previous: "];
 
 /// Writes what `Debug` shows of a state with numbers renamed in their order of appearance and instants relative to now.
 pub(crate) fn shape(debug: &str, now: Instant, oldest: Instant) -> String {

@@ -44,7 +44,7 @@ impl Rule for Share {
         Self::default()
     }
 
-    fn record(&mut self, _settings: &ShareSettings, report: &Report, _now: Instant) -> bool {
+    fn record(&mut self, _settings: &ShareSettings, report: &Report, _slow: bool, _now: Instant) -> bool {
         match report.outcome {
             Outcome::Ignored => return false,
             Outcome::Success => {}
@@ -54,7 +54,7 @@ impl Rule for Share {
         self.opens()
     }
 
-    fn record_successes(&mut self, _settings: &ShareSettings, count: u32) -> bool {
+    fn record_successes(&mut self, _settings: &ShareSettings, count: u32, _as_of: Instant) -> bool {
         (0..count).any(|_| {
             self.total += 1;
             self.opens()
@@ -77,7 +77,7 @@ impl Rule for Share {
         })
     }
 
-    fn counts(&self, _now: Instant) -> Counts {
+    fn counts(&self, _settings: &ShareSettings, _now: Instant) -> Counts {
         Counts {
             successes: self.total - self.failures,
             failures: self.failures,
@@ -85,7 +85,7 @@ impl Rule for Share {
         }
     }
 
-    fn adopt(_settings: &ShareSettings, _counts: &Counts) -> Self {
+    fn adopt(_settings: &ShareSettings, _counts: &Counts, _now: Instant) -> Self {
         Self::default()
     }
 

@@ -79,7 +79,7 @@ impl Rule for ConsecutiveFailures {
         Self::default()
     }
 
-    fn record(&mut self, settings: &Self::Settings, report: &Report, _now: Instant) -> bool {
+    fn record(&mut self, settings: &Self::Settings, report: &Report, _slow: bool, _now: Instant) -> bool {
         match report.outcome {
             Outcome::Ignored => {}
             Outcome::Success => *self = Self::default(),
@@ -92,7 +92,7 @@ impl Rule for ConsecutiveFailures {
         self.failures >= settings.failure_threshold
     }
 
-    fn record_successes(&mut self, _settings: &Self::Settings, _count: u32) -> bool {
+    fn record_successes(&mut self, _settings: &Self::Settings, _count: u32, _as_of: Instant) -> bool {
         *self = Self::default();
         false
     }
@@ -105,7 +105,7 @@ impl Rule for ConsecutiveFailures {
         }
     }
 
-    fn counts(&self, _now: Instant) -> Counts {
+    fn counts(&self, _settings: &Self::Settings, _now: Instant) -> Counts {
         Counts {
             failures: self.failures,
             timeouts: self.timeouts,
@@ -114,7 +114,7 @@ impl Rule for ConsecutiveFailures {
         }
     }
 
-    fn adopt(settings: &Self::Settings, counts: &Counts) -> Self {
+    fn adopt(settings: &Self::Settings, counts: &Counts, _now: Instant) -> Self {
         let failures = counts
             .consecutive_failures
             .min(settings.failure_threshold.saturating_sub(1));

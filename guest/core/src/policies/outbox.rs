@@ -2,8 +2,8 @@
 
 use crate::{
     Context, Cooled, Counts, Decision, Field, Instant, Integer, Nanoseconds, Operation, Outcome, Policy,
-    Rejection, RejectionReason, Report, Saved, Settings, SettingsError, Standing, State, Successes,
-    Telemetry, Terms, Ticket, Transition,
+    Rejection, RejectionReason, Report, Saved, Settings, SettingsError, SnapshotError, Standing, State,
+    Successes, Telemetry, Terms, Ticket, Transition,
 };
 
 /// The policy `outbox`.
@@ -176,9 +176,9 @@ impl Policy for Outbox {
 
     fn start_afresh(&mut self, _settings: &Self::Settings) {}
 
-    fn configure(&mut self, _settings: &Self::Settings) {}
+    fn configure(&mut self, _settings: &Self::Settings, _now: Instant) {}
 
-    fn counts(&self, _now: Instant) -> Counts {
+    fn counts(&self, _settings: &Self::Settings, _now: Instant) -> Counts {
         Counts::default()
     }
 
@@ -200,7 +200,12 @@ impl Policy for Outbox {
         }
     }
 
-    fn restore(saved: &Saved, _age: Nanoseconds, cx: &mut Context<'_, Self::Settings>) -> Self {
+    fn restore(
+        saved: &Saved,
+        _detail: &[u8],
+        _age: Nanoseconds,
+        cx: &mut Context<'_, Self::Settings>,
+    ) -> Result<Self, SnapshotError> {
         let phase = match saved.state {
             State::Closed => Phase::Closed,
             State::Open | State::HalfOpen => {
@@ -210,6 +215,6 @@ impl Policy for Outbox {
                 }
             }
         };
-        Self { phase }
+        Ok(Self { phase })
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tripwit::{Breakers, Failure, Mode, Policy};
+use opentelemetry_sdk::metrics::{InMemoryMetricExporter, SdkMeterProvider};
+use tripwit::{Breakers, Failure, Mode, Policy, Telemetry};
 
-use crate::support::{Pipeline, WAIT, build, consecutive, expected, fine, outbox, refused, touchy};
+use crate::support::{Pipeline, WAIT, build, consecutive, expected, fine, outbox, refused, touchy, values};
 
 fn named(name: &str) -> String {
     format!("tripwit.circuit_breaker.{name}")
@@ -138,14 +139,53 @@ fn circuits_are_counted_in_every_state_and_have_a_series_while_not_closed() {
         read(),
         (states(2.0, 0.0, 1.0), expected([(&open, 0.0), (&half_open, 1.0)]))
     );
+    probe.success();
+    let both_left = expected([(&open, 0.0), (&half_open, 0.0)]);
+    assert_eq!(read(), (states(3.0, 0.0, 0.0), both_left.clone()));
+    clock.advance(Duration::from_secs(299));
     assert_eq!(
         read().1,
-        expected([(&half_open, 1.0)]),
-        "the old state is told once more"
+        both_left,
+        "the states that were left are told for five minutes"
     );
-    probe.success();
-    assert_eq!(read(), (states(3.0, 0.0, 0.0), expected([(&half_open, 0.0)])));
-    assert_eq!(read().1, expected([]), "and gone");
+    sms.trip();
+    assert_eq!(read().1, expected([(&open, 1.0), (&half_open, 0.0)]));
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(read().1, expected([(&open, 1.0)]), "and are gone");
+}
+
+#[test]
+fn each_of_two_readers_sees_that_a_state_was_left() {
+    let readers = [
+        InMemoryMetricExporter::default(),
+        InMemoryMetricExporter::default(),
+    ];
+    let [one, other] = readers.clone();
+    let meters = SdkMeterProvider::builder()
+        .with_periodic_exporter(one)
+        .with_periodic_exporter(other)
+        .build();
+    let (breakers, clock) = consecutive(Telemetry::default().meter_provider(meters.clone()));
+    let sms = breakers.breaker("sms").unwrap();
+    let read = || {
+        meters.force_flush().unwrap();
+        readers.each_ref().map(|reader| {
+            let told = values(reader, &named("state"));
+            reader.reset();
+            told
+        })
+    };
+    let series = "circuit_breaker.state=open circuit_breaker.topic=sms";
+    sms.trip();
+    assert_eq!(read(), [expected([(series, 1.0)]), expected([(series, 1.0)])]);
+    sms.reset();
+    for _ in 0..3 {
+        assert_eq!(read(), [expected([(series, 0.0)]), expected([(series, 0.0)])]);
+    }
+    clock.advance(Duration::from_secs(300));
+    // One reader is still given what the other one asked for before.
+    let _last = read();
+    assert_eq!(read(), [expected([]), expected([])]);
 }
 
 #[test]
@@ -154,7 +194,7 @@ fn an_evicted_circuit_is_gone_from_the_metrics() {
     let builder = Breakers::builder(Policy::consecutive().unwrap())
         .settings(touchy())
         .max_circuits(1);
-    let (breakers, _clock) = build(builder, pipeline.telemetry());
+    let (breakers, clock) = build(builder, pipeline.telemetry());
     let first = breakers.breaker("first").unwrap();
     first.trip();
     assert_eq!(pipeline.values(&named("state")).len(), 1);
@@ -166,8 +206,9 @@ fn an_evicted_circuit_is_gone_from_the_metrics() {
             .values(&named("state"))
             .values()
             .all(|value| *value == 0.0),
-        "told once more"
+        "told for a time"
     );
+    clock.advance(Duration::from_secs(300));
     assert_eq!(pipeline.values(&named("state")), expected([]));
     assert_eq!(pipeline.values(&named("circuits")), states(1.0, 0.0, 0.0));
 }
@@ -175,7 +216,7 @@ fn an_evicted_circuit_is_gone_from_the_metrics() {
 #[test]
 fn series_of_single_circuits_are_bounded_and_those_that_have_one_keep_it() {
     let pipeline = Pipeline::new();
-    let (breakers, _clock) = consecutive(pipeline.telemetry().state_series(2));
+    let (breakers, clock) = consecutive(pipeline.telemetry().state_series(2));
     let open = |keys: [&str; 2]| {
         for key in keys {
             breakers.breaker(key).unwrap().trip();
@@ -199,7 +240,17 @@ fn series_of_single_circuits_are_bounded_and_those_that_have_one_keep_it() {
     );
     breakers.breaker("m").unwrap().reset();
     assert_eq!(topics().len(), 3, "one closed, one kept, one new");
+    clock.advance(Duration::from_secs(300));
     assert_eq!(topics(), of([("a", 1.0), ("n", 1.0)]));
+    for key in 0..20 {
+        let breaker = breakers.breaker(&key.to_string()).unwrap();
+        breakers.breaker("a").unwrap().reset();
+        breaker.trip();
+        assert!(topics().len() <= 6, "two are told, and twice as many were left");
+        breaker.reset();
+        breakers.breaker("a").unwrap().trip();
+        clock.advance(Duration::from_secs(1));
+    }
 }
 
 #[test]

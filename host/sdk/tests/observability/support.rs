@@ -54,15 +54,7 @@ impl Pipeline {
     pub(crate) fn metrics(&self) -> BTreeMap<String, Shown> {
         self.metrics.reset();
         self.meters.force_flush().unwrap();
-        let all = self.metrics.get_finished_metrics().unwrap();
-        let mut shown = BTreeMap::new();
-        for scope in all.iter().flat_map(|it| it.scope_metrics()) {
-            for metric in scope.metrics() {
-                let one = Shown::of(metric, scope.scope().name(), scope.scope().version());
-                shown.insert(metric.name().to_owned(), one);
-            }
-        }
-        shown
+        exported(&self.metrics)
     }
 
     /// The values of one instrument by attributes; empty where it has none.
@@ -72,6 +64,27 @@ impl Pipeline {
             .map(|shown| shown.values)
             .unwrap_or_default()
     }
+}
+
+/// What an exporter was given: instruments by name.
+fn exported(exporter: &InMemoryMetricExporter) -> BTreeMap<String, Shown> {
+    let all = exporter.get_finished_metrics().unwrap();
+    let mut shown = BTreeMap::new();
+    for scope in all.iter().flat_map(|it| it.scope_metrics()) {
+        for metric in scope.metrics() {
+            let one = Shown::of(metric, scope.scope().name(), scope.scope().version());
+            shown.insert(metric.name().to_owned(), one);
+        }
+    }
+    shown
+}
+
+/// The values of one instrument that an exporter was given, by attributes; empty where it has none.
+pub(crate) fn values(exporter: &InMemoryMetricExporter, name: &str) -> BTreeMap<String, f64> {
+    exported(exporter)
+        .remove(name)
+        .map(|shown| shown.values)
+        .unwrap_or_default()
 }
 
 /// One instrument.

@@ -188,6 +188,18 @@ fn a_component_that_fails_when_asked_admits_or_rejects_as_on_fault_says() {
 }
 
 #[test]
+fn a_component_that_fails_when_asked_rejects_nothing_in_shadow_mode() {
+    let (builder, clock) = faulty();
+    let breakers = builder.on_fault(OnFault::Reject).build().unwrap();
+    let breaker = breakers.breaker("trap:acquire").unwrap();
+    breaker.set_mode(Mode::Shadow);
+    breaker.trip();
+    clock.advance(WAIT);
+    breaker.call_blocking(fine).unwrap();
+    assert_eq!((breakers.faults(), breaker.status().would_have_rejected), (1, 1));
+}
+
+#[test]
 fn an_operator_still_holds_a_struck_out_circuit_open() {
     let (builder, _clock) = faulty();
     let breakers = builder.build().unwrap();

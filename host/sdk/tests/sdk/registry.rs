@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tripwit::{AttachError, Breakers, Mode, State};
+use tripwit::settings::Consecutive;
+use tripwit::{AttachError, Breakers, Failure, Mode, Operation, State};
 
 use crate::support::{circuits, fine, refused, touchy};
 
@@ -138,6 +139,40 @@ fn many_keys_stay_within_the_limit() {
 }
 
 #[test]
+fn the_one_circuit_of_many_that_can_go_is_found() {
+    let breakers = at_most(600);
+    let mut held: Vec<_> = (0..600)
+        .map(|number| breakers.breaker(&number.to_string()).unwrap())
+        .collect();
+    assert!(matches!(
+        breakers.breaker("more").unwrap_err(),
+        AttachError::Full { .. }
+    ));
+    drop(held.remove(500));
+    breakers.breaker("more").unwrap();
+    assert_eq!(breakers.len(), 600);
+}
+
+#[test]
+fn what_a_subscriber_records_on_a_reset_is_not_wiped_out() {
+    let breakers = at_most(2);
+    let failing = breakers.breaker("failing").unwrap();
+    failing.trip();
+    let subscriber = failing.clone();
+    let subscription = breakers.subscribe(move |event| {
+        if event.transition.operation == Operation::Reset {
+            subscriber.call_blocking(refused).unwrap_err();
+        }
+    });
+    failing.reset();
+    drop((subscription, failing));
+    for key in ["a", "b"] {
+        breakers.breaker(key).unwrap();
+    }
+    assert_eq!(keys(&breakers), ["b", "failing"]);
+}
+
+#[test]
 fn keys_of_strangers_cannot_use_up_the_components_memory() {
     let breakers = circuits(touchy())
         .0
@@ -151,4 +186,54 @@ fn keys_of_strangers_cannot_use_up_the_components_memory() {
     }
     assert!(breakers.len() < 6_000);
     assert_eq!(breakers.faults(), 0);
+}
+
+#[test]
+fn nor_can_the_causes_of_their_failures() {
+    let one_failure = Consecutive::default().failure_threshold(1_000);
+    let cause = || Failure::new().cause("c".repeat(256));
+    for megabytes in [2, 4, 8, 16] {
+        let breakers = circuits(one_failure.clone())
+            .0
+            .shards(1)
+            .max_memory(megabytes << 20)
+            .build()
+            .unwrap();
+        let mut last = 0;
+        // As many as fit, and then each fails.
+        for number in 0.. {
+            let before = breakers.len();
+            breakers.breaker(&number.to_string()).unwrap();
+            if breakers.len() == before {
+                last = number;
+                break;
+            }
+        }
+        for key in keys(&breakers) {
+            breakers
+                .breaker(&key)
+                .unwrap()
+                .acquire()
+                .unwrap()
+                .failure(cause());
+        }
+        assert_eq!(breakers.faults(), 0, "{megabytes} MiB, {last} circuits");
+        // And more of them, each of which fails at once.
+        for number in last..last + 5_000 {
+            let breaker = breakers.breaker(&number.to_string()).unwrap();
+            breaker.acquire().unwrap().failure(cause());
+        }
+        assert_eq!(breakers.faults(), 0, "{megabytes} MiB, {last} circuits");
+    }
+}
+
+#[test]
+fn one_shard_has_room_for_the_default_number_of_circuits() {
+    let breakers = circuits(touchy()).0.shards(1).build().unwrap();
+    for number in 0..100_000 {
+        breakers.breaker(&format!("key-{number:012}")).unwrap();
+    }
+    assert_eq!((breakers.len(), breakers.faults()), (100_000, 0));
+    breakers.breaker("one more").unwrap();
+    assert_eq!((breakers.len(), breakers.faults()), (100_000, 0));
 }

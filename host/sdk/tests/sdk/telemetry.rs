@@ -10,9 +10,9 @@ use opentelemetry::{Context, global};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context as LayerContext, Layer, SubscriberExt};
-use tripwit::{Clock, Instrumentation, Mode};
+use tripwit::{Clock, Instrumentation, Mode, Operation};
 
-use crate::support::{circuits, touchy, touchy_circuits};
+use crate::support::{circuits, moves, touchy, touchy_circuits};
 
 /// An event, as a log would write it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -260,6 +260,26 @@ fn moves_of_many_threads_are_told_in_order_and_none_is_lost() {
             "{own:?}"
         );
     }
+}
+
+#[test]
+fn a_trip_by_a_permit_that_a_panic_drops_is_told_by_the_next_rejection() {
+    let (breakers, _clock) = touchy_circuits();
+    let breaker = breakers.breaker("sms").unwrap();
+    let (heard, _subscription) = moves(&breakers);
+    for _ in 0..2 {
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _permit = breaker.acquire().unwrap();
+            panic!("no answer");
+        }));
+        assert!(dropped.is_err());
+    }
+    assert!(
+        heard.lock().unwrap().is_empty(),
+        "a thread that unwinds tells nobody"
+    );
+    breaker.acquire().unwrap_err();
+    assert_eq!(*heard.lock().unwrap(), [Operation::Trip]);
 }
 
 #[test]

@@ -142,3 +142,31 @@ async fn the_service_is_ready_when_the_one_within_is() {
     assert!(service.call(("b", Ok(200))).await.is_ok());
     assert!(service.poll_ready(&mut cx).is_pending());
 }
+
+#[tokio::test]
+async fn a_service_that_panics_when_it_is_called_has_failed() {
+    let (breakers, clock) = touchy_circuits();
+    let breaker = breakers.breaker("a").unwrap();
+    breaker.trip();
+    clock.advance(Duration::from_secs(5));
+    let mut service = ServiceBuilder::new()
+        .layer(BreakerLayer::new(breakers, host))
+        .service(service_fn(|_: Request| -> std::future::Ready<Answer> {
+            panic!("no answer")
+        }));
+    let service = service.ready().await.unwrap();
+    let call = std::panic::AssertUnwindSafe(|| drop(service.call(("a", Ok(200)))));
+    assert!(std::panic::catch_unwind(call).is_err());
+    assert_eq!(
+        breaker.acquire().unwrap_err().reason(),
+        RejectionReason::Open,
+        "the probe failed, and its place is free"
+    );
+}
+
+#[test]
+fn the_services_own_error_is_printed_once() {
+    let error = ServiceError::Inner(std::io::Error::other("refused"));
+    assert_eq!(error.to_string(), "refused");
+    assert!(std::error::Error::source(&error).is_none());
+}
