@@ -31,6 +31,7 @@ mod duration;
 mod lease;
 mod policies;
 mod policy;
+mod recovery;
 mod settings;
 mod snapshot;
 mod timed;
@@ -44,9 +45,10 @@ pub use policies::{
     WindowSettings,
 };
 pub use policy::{Context, Cooled, Policy, Telemetry, Terms};
+pub use recovery::Recovery;
 pub use settings::{Decimal, Field, Given, Integer, OptionalTime, Settings, SettingsError, Time};
 pub use snapshot::{Saved, SnapshotError};
-pub use timed::{Recovery, Rule, Timed, Verdict};
+pub use timed::{Rule, Timed, Verdict};
 pub use transition::{
     Cause, Counts, Decision, Mode, Operation, Outcome, Rejection, RejectionReason, Report, State, Transition,
 };
