@@ -104,7 +104,7 @@ impl<P: Policy> Circuit<P> {
 
     /// Asks to make one call.
     pub fn acquire(&mut self, env: &mut Env<'_>) -> Admission {
-        self.see(env);
+        self.touch(env);
         match self.mode {
             Mode::ForcedOpen => Admission {
                 decision: Decision::Reject(Rejection {
@@ -127,7 +127,7 @@ impl<P: Policy> Circuit<P> {
 
     /// Says how an admitted call ended.
     pub fn settle(&mut self, ticket: Ticket, report: &Report, env: &mut Env<'_>) -> Settlement {
-        self.see(env);
+        self.touch(env);
         if self.stands_still() {
             return Settlement {
                 counted: false,
@@ -142,7 +142,7 @@ impl<P: Policy> Circuit<P> {
 
     /// Hands in successes that were kept back under the lease with this ticket.
     pub fn settle_successes(&mut self, ticket: Ticket, count: u32, env: &mut Env<'_>) -> Option<Transition> {
-        self.see(env);
+        self.touch(env);
         if self.stands_still() {
             return None;
         }
@@ -154,14 +154,14 @@ impl<P: Policy> Circuit<P> {
 
     /// Opens the circuit, for `wait` where it is given. On an open circuit the later end counts.
     pub fn trip(&mut self, wait: Option<Nanoseconds>, env: &mut Env<'_>) -> Option<Transition> {
-        self.see(env);
+        self.touch(env);
         let transition = self.event(Cause::Operator, env, |policy, cx| policy.trip(wait, cx));
         self.moved(transition, env)
     }
 
     /// Closes the circuit and forgets what was recorded. The mode stays.
     pub fn reset(&mut self, env: &mut Env<'_>) -> Option<Transition> {
-        self.see(env);
+        self.touch(env);
         let transition = self.event(Cause::Operator, env, P::reset);
         self.new_generation(env);
         transition
@@ -169,7 +169,7 @@ impl<P: Policy> Circuit<P> {
 
     /// Changes who decides. Answers whether that is a change; each change starts with fresh counts.
     pub fn set_mode(&mut self, mode: Mode, env: &mut Env<'_>) -> bool {
-        self.see(env);
+        self.touch(env);
         if mode == self.mode {
             return false;
         }
@@ -181,7 +181,7 @@ impl<P: Policy> Circuit<P> {
 
     /// One cool-down cycle.
     pub fn cool_down(&mut self, env: &mut Env<'_>) -> Cooled {
-        self.see(env);
+        self.touch(env);
         if self.stands_still() {
             return Cooled::Untouched;
         }
@@ -194,8 +194,8 @@ impl<P: Policy> Circuit<P> {
 
     /// Changes the settings. State, mode and remaining wait stay.
     pub fn configure(&mut self, settings: Arc<P::Settings>, env: &mut Env<'_>) {
-        self.see(env);
-        self.policy.configure(&settings, self.latest);
+        self.touch(env);
+        self.policy.configure(&self.settings, &settings, self.latest);
         self.settings = settings;
         self.new_generation(env);
     }
@@ -294,12 +294,8 @@ impl<P: Policy> Circuit<P> {
     }
 
     /// Shows the circuit the time, so that the lease that is handed out next is as of then.
-    pub fn touch(&mut self, env: &Env<'_>) {
-        self.see(env);
-    }
-
     /// A clock that steps back shows its largest reading.
-    fn see(&mut self, env: &Env<'_>) {
+    pub fn touch(&mut self, env: &Env<'_>) {
         self.previous = self.latest;
         self.latest = self.latest.max(env.now);
     }

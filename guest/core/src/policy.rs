@@ -162,7 +162,7 @@ pub trait Policy: Clone + core::fmt::Debug {
     fn start_afresh(&mut self, settings: &Self::Settings);
 
     /// Takes on new settings. State and remaining wait stay; calls under way no longer count; counts stay as far as they still mean something.
-    fn configure(&mut self, settings: &Self::Settings, now: Instant);
+    fn configure(&mut self, old: &Self::Settings, new: &Self::Settings, now: Instant);
 
     /// What the policy decides on now.
     fn counts(&self, settings: &Self::Settings, now: Instant) -> Counts;

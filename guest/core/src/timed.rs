@@ -406,18 +406,17 @@ impl<R: Rule> Policy for Timed<R> {
         }
     }
 
-    fn configure(&mut self, settings: &Self::Settings, now: Instant) {
+    fn configure(&mut self, old: &Self::Settings, new: &Self::Settings, now: Instant) {
         match &mut self.phase {
             Phase::Closed(rule) => {
                 // A window that is cut otherwise keeps its counts only; one that is not keeps every call.
-                let detail = rule.detail(settings, now);
-                let kept = R::from_detail(settings, &detail, 0, now).ok().flatten();
-                *rule = kept.unwrap_or_else(|| R::adopt(settings, &rule.counts(settings, now), now));
+                let kept = R::from_detail(new, &rule.detail(old, now), 0, now).ok().flatten();
+                *rule = kept.unwrap_or_else(|| R::adopt(new, &rule.counts(old, now), now));
             }
             Phase::Open { .. } => {}
             Phase::HalfOpen(half_open) => {
                 half_open.out.clear();
-                half_open.counts = R::adopt_probes(settings, &half_open.counts);
+                half_open.counts = R::adopt_probes(new, &half_open.counts);
             }
         }
     }

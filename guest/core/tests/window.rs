@@ -185,6 +185,49 @@ fn timed(calls: &[(Outcome, u64, u64)]) -> Vec<Ended> {
     calls.iter().map(end).collect()
 }
 
+#[test]
+fn a_window_that_is_cut_otherwise_keeps_its_counts() {
+    let by_time = r#"{"window_time":"40ms","buckets":4,"minimum_calls":9}"#;
+    let wider = r#"{"window_time":"80ms","buckets":4,"minimum_calls":9}"#;
+    let by_calls = r#"{"window_calls":20,"minimum_calls":9}"#;
+    let smaller = r#"{"window_calls":9,"minimum_calls":9}"#;
+    for (old, new) in [
+        (by_time, wider),
+        (by_time, by_calls),
+        (by_calls, by_time),
+        (by_calls, smaller),
+    ] {
+        let mut guest = Guest::new(old);
+        for (at, outcome) in [
+            Outcome::Failure,
+            Outcome::Success,
+            Outcome::Success,
+            Outcome::Failure,
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            guest.call(Ended {
+                at: at as u64 * MS,
+                outcome,
+                took: 0,
+            });
+        }
+        let before = guest.circuit.counts(5 * MS);
+        let mut env = Env {
+            now: 5 * MS,
+            key: "k",
+            seed: 0,
+            numbers: &mut guest.numbers,
+        };
+        guest
+            .circuit
+            .configure(Arc::new(Window::parse(new).unwrap()), &mut env);
+        assert_eq!(guest.circuit.counts(5 * MS), before, "{old} to {new}");
+        assert_eq!((before.failures, before.successes), (2, 2));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 

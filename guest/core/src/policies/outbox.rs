@@ -176,7 +176,7 @@ impl Policy for Outbox {
 
     fn start_afresh(&mut self, _settings: &Self::Settings) {}
 
-    fn configure(&mut self, _settings: &Self::Settings, _now: Instant) {}
+    fn configure(&mut self, _old: &Self::Settings, _new: &Self::Settings, _now: Instant) {}
 
     fn counts(&self, _settings: &Self::Settings, _now: Instant) -> Counts {
         Counts::default()
