@@ -8,13 +8,13 @@ use crate::bindings::exports::tripwit::breaker::policy::Snapshot;
 use crate::gate::Gate;
 use crate::lease::{Lease, Successes};
 use crate::machine::Cx;
+use crate::seat::SeatId;
 use crate::settings::Settings;
 use crate::status::{Mode, State};
 
 /// What every thread sees.
 pub(crate) struct Circuit {
     pub(crate) key: Arc<str>,
-    pub(crate) settings: Settings,
     /// Its place among the shard's slots.
     pub(crate) slot: usize,
     pub(crate) gate: Gate,
@@ -25,10 +25,9 @@ pub(crate) struct Circuit {
 }
 
 impl Circuit {
-    pub(crate) fn new(key: &Arc<str>, settings: &Settings, slot: usize, incarnation: u64) -> Self {
+    pub(crate) fn new(key: &Arc<str>, slot: usize, incarnation: u64) -> Self {
         Self {
             key: key.clone(),
-            settings: settings.clone(),
             slot,
             gate: Gate::new(&Lease::UNKNOWN, incarnation),
             recorded: AtomicBool::new(false),
@@ -84,6 +83,11 @@ const OWN_REFERENCES: usize = 3;
 /// What only the holder of the shard's lock sees.
 pub(crate) struct Slot {
     pub(crate) circuit: Arc<Circuit>,
+    pub(crate) settings: Settings,
+    /// Whether they were given for this circuit when it was asked for, rather than by the table.
+    pub(crate) own: bool,
+    /// Which seat decides on it.
+    pub(crate) seat: SeatId,
     /// Its number in the instance of now; none where that instance does not know it yet.
     pub(crate) number: Option<u32>,
     /// How it stood when it was last saved, while it is not closed or not automatic.
@@ -94,9 +98,12 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(circuit: Arc<Circuit>) -> Self {
+    pub(crate) fn new(circuit: Arc<Circuit>, settings: Settings, own: bool, seat: SeatId) -> Self {
         Self {
             circuit,
+            settings,
+            own,
+            seat,
             number: None,
             saved: None,
             strikes: Strikes::default(),
@@ -166,6 +173,11 @@ impl Slots {
         self.all.get_mut(index)?.as_mut()
     }
 
+    /// One more than the highest place that was ever given out.
+    pub(crate) fn end(&self) -> usize {
+        self.all.len()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Slot> {
         self.all.iter().flatten()
     }
@@ -195,12 +207,8 @@ mod tests {
     fn a_place_given_back_is_given_out_again() {
         let mut slots = Slots::default();
         let slot = |index| {
-            Slot::new(Arc::new(Circuit::new(
-                &"k".into(),
-                &Settings::default(),
-                index,
-                1,
-            )))
+            let circuit = Arc::new(Circuit::new(&"k".into(), index, 1));
+            Slot::new(circuit, Settings::default(), false, SeatId::default())
         };
         let (first, second) = (slots.insert(slot), slots.insert(slot));
         assert!(slots.remove(first).is_some());

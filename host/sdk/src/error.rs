@@ -117,6 +117,32 @@ pub enum BuildError {
     },
 }
 
+/// Why no other policy, or no other settings, took over. Nothing has changed: circuits go on as they were.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SwapError {
+    /// The policy did not start on trial, or refuses a settings text.
+    #[error("nothing is swapped: {0}")]
+    Trial(#[from] BuildError),
+    /// The policy does not take a circuit over, or not under its settings.
+    #[error("nothing is swapped: on trial, {0}")]
+    Circuit(AttachError),
+    /// The policy failed when it took a circuit over: it trapped, never ended, or made another state of it.
+    #[error("nothing is swapped: on trial, the policy failed for key {key:?}: {problem}")]
+    Faulty {
+        /// The circuit's key.
+        key: String,
+        /// In which function, and how.
+        problem: String,
+    },
+    /// Another thread is exchanging the policy or its settings at this moment, or this one is called from a subscriber in
+    /// the midst of it.
+    #[error(
+        "nothing is swapped: another swap of the same circuits is under way; try again when it is through"
+    )]
+    Busy,
+}
+
 /// Why a circuit could not be had. Nothing of it stays behind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

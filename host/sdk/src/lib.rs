@@ -78,6 +78,7 @@ mod env;
 mod error;
 mod faults;
 mod gate;
+mod handover;
 mod instance;
 mod instrumentation;
 mod lease;
@@ -91,17 +92,22 @@ mod permit;
 mod policy;
 mod precheck;
 mod providers;
+mod regime;
 mod registry;
 mod rejection;
+mod seat;
 pub mod settings;
 mod shard;
 mod status;
 mod subscription;
+mod swap;
 mod sync;
+mod table;
 mod tally;
 mod telemetry;
 #[cfg(feature = "tower")]
 pub mod tower;
+mod trial;
 
 pub use breaker::Breaker;
 pub use breakers::Breakers;
@@ -109,7 +115,7 @@ pub use builder::{BreakersBuilder, OnFault};
 pub use call::Classified;
 pub use classify::{Classify, Failure, Verdict};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use error::{AttachError, BuildError, PolicyError};
+pub use error::{AttachError, BuildError, PolicyError, SwapError};
 pub use instrumentation::Instrumentation;
 pub use permit::{OwnedPermit, Permit};
 pub use policy::{Description, Policy};
@@ -120,3 +126,4 @@ pub use status::{
     Cause, Counts, Event, FieldValue, Mode, Moved, Operation, State, Status, Transition, UnknownMode,
 };
 pub use subscription::Subscription;
+pub use table::SettingsTable;

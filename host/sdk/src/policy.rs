@@ -118,6 +118,11 @@ impl Policy {
         &self.0.digest
     }
 
+    /// Whether both are the same policy by name, in the same version or another.
+    pub(crate) fn is_version_of(&self, other: &Self) -> bool {
+        self.description().name == other.description().name
+    }
+
     pub(crate) fn pre(&self) -> &BreakerPre<Host> {
         &self.0.pre
     }

@@ -1,6 +1,5 @@
 //! Settings of circuits: any JSON text, or typed builders for the shipped policies.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -232,28 +231,6 @@ fn duration_text(duration: Duration) -> String {
     if text.is_empty() { "0s".into() } else { text }
 }
 
-/// Which settings a key gets: its own, else those of its longest prefix, else those of every key.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
-    pub(crate) every: Settings,
-    pub(crate) keys: HashMap<String, Settings>,
-    pub(crate) prefixes: Vec<(String, Settings)>,
-}
-
-impl Table {
-    pub(crate) fn of(&self, key: &str) -> &Settings {
-        // Of prefixes that are set twice the last counts, and `max_by_key` takes the last of equals.
-        let by_prefix = || {
-            self.prefixes
-                .iter()
-                .filter(|(prefix, _)| key.starts_with(prefix.as_str()))
-                .max_by_key(|(prefix, _)| prefix.len())
-                .map(|(_, settings)| settings)
-        };
-        self.keys.get(key).or_else(by_prefix).unwrap_or(&self.every)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,20 +258,6 @@ mod tests {
         assert_eq!(
             Settings::from(Outbox::default().cooldown_count(0)).as_str(),
             r#"{"cooldown_count":0}"#
-        );
-    }
-
-    #[test]
-    fn an_exact_key_beats_the_longest_prefix_and_that_the_shorter_ones() {
-        let table = Table {
-            every: "0".into(),
-            keys: HashMap::from([("webhook:a".into(), "1".into())]),
-            prefixes: vec![("webhook:".into(), "2".into()), ("web".into(), "3".into())],
-        };
-        let of = |key: &str| table.of(key).as_str().to_owned();
-        assert_eq!(
-            [of("webhook:a"), of("webhook:ab"), of("web"), of("email")],
-            ["1", "2", "3", "0"]
         );
     }
 }
