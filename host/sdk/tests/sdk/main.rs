@@ -11,6 +11,7 @@ mod calls;
 mod faults;
 mod registry;
 mod support;
+mod swap;
 mod telemetry;
 #[cfg(feature = "tower")]
 mod tower;
