@@ -204,7 +204,7 @@ impl Breakers {
 }
 
 impl Inner {
-    fn shard_of(&self, key: &str) -> usize {
+    pub(crate) fn shard_of(&self, key: &str) -> usize {
         let shards = self.shards.len() as u64;
         usize::try_from(self.hasher.hash_one(key) % shards).unwrap_or(0)
     }

@@ -53,6 +53,12 @@ impl Circuit {
         false
     }
 
+    /// Whether anything would be lost with it. Exact only under the shard's lock.
+    pub(crate) fn is_worth_keeping(&self) -> bool {
+        let lease = self.gate.read_locked().lease;
+        lease.is_worth_saving() || self.recorded.load(Ordering::Relaxed) || self.gate.kept() > 0
+    }
+
     /// Whether it may be forgotten as far as its state goes, and whether that would lose what was recorded.
     pub(crate) fn fate(&self) -> Fate {
         let Some(view) = self.gate.read() else {

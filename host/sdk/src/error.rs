@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::digest::Digest;
+
 /// Why a component cannot be used as a policy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,6 +15,16 @@ pub enum PolicyError {
         path: PathBuf,
         /// Why not.
         source: std::io::Error,
+    },
+    /// The component is none of those that are allowed.
+    #[error(
+        "the policy's digest is {found}, which is none of the {allowed} allowed; fetch the right file, or allow this one"
+    )]
+    NotAllowed {
+        /// Its digest.
+        found: Digest,
+        /// How many digests are allowed.
+        allowed: usize,
     },
     /// The component is larger than any policy needs to be.
     #[error("the policy has {size} bytes; at most {limit} are loaded")]
@@ -123,7 +135,7 @@ pub enum BuildError {
 pub enum SwapError {
     /// The policy did not start on trial, or refuses a settings text.
     #[error("nothing is swapped: {0}")]
-    Trial(#[from] BuildError),
+    Trial(BuildError),
     /// The policy does not take a circuit over, or not under its settings.
     #[error("nothing is swapped: on trial, {0}")]
     Circuit(AttachError),
@@ -141,6 +153,12 @@ pub enum SwapError {
         "nothing is swapped: another swap of the same circuits is under way; try again when it is through"
     )]
     Busy,
+}
+
+impl From<BuildError> for SwapError {
+    fn from(error: BuildError) -> Self {
+        Self::Trial(error)
+    }
 }
 
 /// Why a circuit could not be had. Nothing of it stays behind.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::circuit::{Circuit, Saved, Slot, Strikes};
 use crate::clock::Stopwatch;
+use crate::error::SwapError;
 use crate::faults::{forget, takes_over};
 use crate::instance::{Fault, Instance};
-use crate::machine::{Answer, Cx, Machine, Parts, checked, flush};
+use crate::machine::{Answer, Cx, Machine, Parts, checked, flush, refusal};
 use crate::regime::Regime;
 use crate::seat::{Seat, SeatId};
 use crate::settings::Settings;
+use crate::status::Mode;
 
 /// How far a shard has come.
 pub(crate) enum Progress {
@@ -94,7 +96,7 @@ impl Machine {
     }
 
     /// Brings a circuit into the instance of its new seat.
-    fn enter(&mut self, cx: &Cx<'_>, circuit: &Circuit) {
+    pub(crate) fn enter(&mut self, cx: &Cx<'_>, circuit: &Circuit) {
         let mode = circuit.gate.read_locked().lease.mode;
         if !self.is_up(cx, circuit) {
             return;
@@ -109,12 +111,12 @@ impl Machine {
                 {
                     forget(cx, slot, incarnation);
                 }
+                // Of a circuit that had struck out, only the gate knew the mode that it was in.
+                if mode != Mode::Automatic {
+                    self.set_mode(cx, circuit, mode);
+                }
             }
             Err(fault) => self.fail_at(cx, circuit, fault),
-        }
-        // Of a circuit that had struck out, only the gate knew the mode that it was in.
-        if circuit.gate.read_locked().lease.mode != mode {
-            self.set_mode(cx, circuit, mode);
         }
     }
 
@@ -191,7 +193,10 @@ impl Machine {
                 return Some(Saved { snapshot, at: cx.now });
             }
         }
-        self.slots.get(circuit.slot)?.saved.clone()
+        let mut saved = self.slots.get(circuit.slot)?.saved.clone()?;
+        // Of a circuit that has struck out, only the gate knows the mode.
+        saved.snapshot.mode = circuit.gate.read_locked().lease.mode.into();
+        Some(saved)
     }
 
     /// Gives circuits their settings anew, from the place `from` on, until the time for one batch is up. Says whether there
@@ -314,6 +319,19 @@ impl Copy {
 pub(crate) enum Refusal {
     Said(wit::AttachError),
     Fault(Fault),
+}
+
+impl Refusal {
+    /// As the error of a swap that this key stands against.
+    pub(crate) fn of(self, key: &str) -> SwapError {
+        match self {
+            Self::Said(error) => SwapError::Circuit(refusal(&key.into(), error)),
+            Self::Fault(fault) => SwapError::Faulty {
+                key: key.to_owned(),
+                problem: fault.text(),
+            },
+        }
+    }
 }
 
 impl From<Fault> for Refusal {

@@ -72,6 +72,7 @@ mod circuit;
 pub mod classify;
 mod clock;
 mod cooldown;
+mod digest;
 mod emit;
 mod engine;
 mod env;
@@ -95,9 +96,11 @@ mod providers;
 mod regime;
 mod registry;
 mod rejection;
+mod restart;
 mod seat;
 pub mod settings;
 mod shard;
+mod state_file;
 mod status;
 mod subscription;
 mod swap;
@@ -108,6 +111,7 @@ mod telemetry;
 #[cfg(feature = "tower")]
 pub mod tower;
 mod trial;
+mod watch;
 
 pub use breaker::Breaker;
 pub use breakers::Breakers;
@@ -115,15 +119,19 @@ pub use builder::{BreakersBuilder, OnFault};
 pub use call::Classified;
 pub use classify::{Classify, Failure, Verdict};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use digest::{Digest, InvalidDigest};
 pub use error::{AttachError, BuildError, PolicyError, SwapError};
 pub use instrumentation::Instrumentation;
 pub use permit::{OwnedPermit, Permit};
 pub use policy::{Description, Policy};
 pub use providers::Telemetry;
 pub use rejection::{CallError, Rejection, RejectionReason};
+pub use restart::{RestoreError, SaveError};
 pub use settings::Settings;
+pub use state_file::StateError;
 pub use status::{
     Cause, Counts, Event, FieldValue, Mode, Moved, Operation, State, Status, Transition, UnknownMode,
 };
 pub use subscription::Subscription;
 pub use table::SettingsTable;
+pub use watch::{Watch, WatchError, Watched, Watching};

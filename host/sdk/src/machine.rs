@@ -336,7 +336,7 @@ impl Machine {
     }
 
     /// Neither saves nor publishes what the circuit comes to: its number is gone after this.
-    fn try_detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<(), Fault> {
+    pub(crate) fn try_detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<(), Fault> {
         let number = self.number_of(cx, circuit)?;
         let Parts { instance, regime, .. } = self.parts(circuit.slot)?;
         let view = circuit.gate.read_locked();

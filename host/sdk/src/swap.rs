@@ -77,7 +77,7 @@ impl Inner {
         tracing::info!(
             target: "tripwit",
             policy = to.name,
-            digest = regime.policy.digest(),
+            digest = %regime.policy.digest(),
             "Policy {} {} swapped for {} {}",
             from.name, from.version, to.name, to.version
         );

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::env::Env;
 use crate::error::{BuildError, MAX_KEY, SwapError, check_key};
-use crate::handover::{Refusal, Way};
+use crate::handover::Way;
 use crate::instance::Fault;
-use crate::machine::refusal as refusal_of;
 use crate::regime::Regime;
 use crate::settings::Settings;
 use crate::shard::Shard;
@@ -88,13 +87,7 @@ pub(crate) fn try_circuits(env: &Env, shard: &Shard, regime: &Regime, way: Way) 
         });
         for copy in copies {
             copy.try_on(&mut trial, now, way)
-                .map_err(|refusal| match refusal {
-                    Refusal::Said(error) => SwapError::Circuit(refusal_of(&copy.key, error)),
-                    Refusal::Fault(fault) => SwapError::Faulty {
-                        key: copy.key.to_string(),
-                        problem: fault.text(),
-                    },
-                })?;
+                .map_err(|refusal| refusal.of(&copy.key))?;
         }
     }
     Ok(())

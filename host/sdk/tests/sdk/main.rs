@@ -10,8 +10,10 @@ mod bad_input;
 mod calls;
 mod faults;
 mod registry;
+mod restart;
 mod support;
 mod swap;
 mod telemetry;
 #[cfg(feature = "tower")]
 mod tower;
+mod watch;

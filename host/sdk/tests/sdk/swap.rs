@@ -397,7 +397,10 @@ fn a_swap_is_logged_and_counted_in_the_policies_own_words() {
             && lines[0].fields["message"].contains("swapped for outbox "),
         "{lines:?}"
     );
-    assert_eq!(lines[0].fields["digest"], Policy::outbox().unwrap().digest());
+    assert_eq!(
+        lines[0].fields["digest"],
+        Policy::outbox().unwrap().digest().to_string()
+    );
 }
 
 /// What two threads do while policies are swapped under them.
