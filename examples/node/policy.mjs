@@ -1,4 +1,6 @@
 // A Tripwit policy in Node: a component in, the contract's functions out (wit/policy.wit, names in camel case).
+// What the contract refuses is thrown as jco has it: an object with `tag` and `val`, such as { tag: 'key', val: 'the key is empty; ..' }. A byte
+// order mark at the beginning of a text that comes out of a component is lost in jco.
 import { readFile } from 'node:fs/promises';
 import { transpileBytes } from '@bytecodealliance/jco-transpile';
 

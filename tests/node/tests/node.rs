@@ -86,3 +86,10 @@ fn the_example_opens_its_circuit_and_closes_it_again() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn a_guarded_call_is_settled_as_it_ended() -> Result<()> {
+    let mut command = Command::new("node");
+    command.arg(copies()?.join("tests/node/guard.mjs"));
+    run(command.arg(repository().join("host/sdk/components"))).map(drop)
+}
