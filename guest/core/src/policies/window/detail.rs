@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::{
     Calls,
-    record::{Call, Record, Tally, first_live},
+    record::{Bucket, Call, Record, Tally},
     settings::{Reach, WindowSettings},
 };
 use crate::{Instant, Nanoseconds, Rule, SnapshotError};
@@ -23,16 +23,16 @@ pub(super) fn write(calls: &Calls, settings: &WindowSettings, now: Instant) -> V
             detail.extend(older.iter().chain(newer).map(|call| call.0));
         }
         (Record::Buckets(kept), Reach::Time { width, buckets }) => {
-            let oldest = first_live(now, width, buckets);
             detail.extend(width.to_le_bytes());
-            for bucket in kept.iter().filter(|bucket| bucket.start >= oldest) {
+            let live = kept.iter().filter(|bucket| bucket.is_live(now, width, buckets));
+            for bucket in live {
                 let Tally {
                     total,
                     failures,
                     timeouts,
                     slow,
                 } = bucket.tally;
-                detail.extend(now.saturating_sub(bucket.start).to_le_bytes());
+                detail.extend(now.wrapping_sub(bucket.start).to_le_bytes());
                 for count in [total, failures, timeouts, slow] {
                     detail.extend(count.to_le_bytes());
                 }
@@ -69,16 +69,22 @@ pub(super) fn read(
                 calls.add_call(size, Call(*call));
             }
         }
-        Reach::Time { width, .. } => {
+        Reach::Time { width, buckets } => {
             if u64::from_le_bytes(take(&mut rest)?) != width {
                 return Ok(None);
             }
+            let mut newer = u64::MAX;
             while !rest.is_empty() {
-                let ago = u64::from_le_bytes(take(&mut rest)?).saturating_add(age);
-                let tally = read_tally(&mut rest)?;
-                calls.add_tally(width, tally, now.saturating_sub(ago));
+                let ago = u64::from_le_bytes(take(&mut rest)?);
+                if ago >= newer {
+                    return Err(SnapshotError::Detail);
+                }
+                newer = ago;
+                let (tally, ago) = (read_tally(&mut rest)?, ago.saturating_add(age));
+                if let Some(bucket) = Bucket::before(now, ago, (width, buckets), tally) {
+                    calls.add_bucket(bucket);
+                }
             }
-            calls.expire(settings.reach, now);
         }
     }
     Ok(Some(calls))

@@ -19,7 +19,7 @@ pub(super) enum Record {
 /// The calls that ended within one part of the window's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Bucket {
-    /// A multiple of the width of all.
+    /// So many widths before the bucket of any later time. Wraps, since what is taken over may lie before the clock's zero.
     pub(super) start: Instant,
     pub(super) tally: Tally,
 }
@@ -104,8 +104,7 @@ impl Calls {
         let (Reach::Time { width, buckets }, Record::Buckets(kept)) = (reach, &mut self.record) else {
             return;
         };
-        let oldest = first_live(now, width, buckets);
-        let gone = kept.partition_point(|bucket| bucket.start < oldest);
+        let gone = kept.partition_point(|bucket| !bucket.is_live(now, width, buckets));
         for bucket in kept.drain(..gone) {
             self.sums = self.sums.without(bucket.tally);
         }
@@ -116,8 +115,9 @@ impl Calls {
         let (Reach::Time { width, buckets }, Record::Buckets(kept)) = (reach, &self.record) else {
             return self.sums;
         };
-        let oldest = first_live(now, width, buckets);
-        let gone = kept.iter().take_while(|bucket| bucket.start < oldest);
+        let gone = kept
+            .iter()
+            .take_while(|bucket| !bucket.is_live(now, width, buckets));
         gone.fold(self.sums, |sums, bucket| sums.without(bucket.tally))
     }
 
@@ -134,26 +134,49 @@ impl Calls {
         }
     }
 
+    /// Adds calls that ended at `now`.
     pub(super) fn add_tally(&mut self, width: Nanoseconds, tally: Tally, now: Instant) {
+        self.add_bucket(Bucket {
+            start: bucket_start(now, width),
+            tally,
+        });
+    }
+
+    /// Adds a bucket that is not older than the newest.
+    pub(super) fn add_bucket(&mut self, bucket: Bucket) {
         let Record::Buckets(kept) = &mut self.record else {
             return;
         };
-        let start = bucket_start(now, width);
-        self.sums = self.sums.with(tally);
+        self.sums = self.sums.with(bucket.tally);
         match kept.last_mut() {
-            Some(newest) if newest.start >= start => newest.tally = newest.tally.with(tally),
-            Some(_) | None => kept.push(Bucket { start, tally }),
+            Some(newest) if newest.start == bucket.start => newest.tally = newest.tally.with(bucket.tally),
+            Some(_) | None => kept.push(bucket),
         }
+    }
+}
+
+impl Bucket {
+    /// The bucket that held what was `ago` before `now`, unless it lies too far back.
+    pub(super) fn before(
+        now: Instant,
+        ago: Nanoseconds,
+        (width, buckets): (Nanoseconds, u32),
+        tally: Tally,
+    ) -> Option<Self> {
+        let older = ago.saturating_sub(now % width).div_ceil(width);
+        (older < u64::from(buckets)).then(|| Self {
+            start: bucket_start(now, width).wrapping_sub(older.wrapping_mul(width)),
+            tally,
+        })
+    }
+
+    pub(super) fn is_live(&self, now: Instant, width: Nanoseconds, buckets: u32) -> bool {
+        let oldest = u64::from(buckets).saturating_sub(1).saturating_mul(width);
+        bucket_start(now, width).wrapping_sub(self.start) <= oldest
     }
 }
 
 /// Where the bucket that `at` lies in begins.
 pub(super) fn bucket_start(at: Instant, width: Nanoseconds) -> Instant {
     at.saturating_sub(at % width)
-}
-
-/// Where the oldest bucket that still counts begins.
-pub(super) fn first_live(now: Instant, width: Nanoseconds, buckets: u32) -> Instant {
-    let older = u64::from(buckets).saturating_sub(1).saturating_mul(width);
-    bucket_start(now, width).saturating_sub(older)
 }
