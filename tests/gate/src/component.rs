@@ -35,6 +35,8 @@ pub struct Component {
     phase: Phase,
     generation: u64,
     tickets: u64,
+    /// How many instances there have been of it. The host's number, which the component does not know.
+    incarnation: u64,
     /// When it was last told anything.
     latest: u64,
 }
@@ -139,6 +141,7 @@ impl Component {
             phase: Phase::Closed,
             generation: 1,
             tickets: 0,
+            incarnation: 1,
             latest: 0,
         }
     }
@@ -246,6 +249,19 @@ impl Component {
     pub(crate) fn reset(&mut self, now: u64) {
         self.look_at(now);
         self.enter(Phase::Closed);
+    }
+
+    /// It has failed, and another instance takes its place, which counts its numbers from the start.
+    pub(crate) fn rebuild(&mut self, now: u64) {
+        *self = Self {
+            incarnation: self.incarnation + 1,
+            latest: now,
+            ..Self::closed(self.rule.fresh(now))
+        };
+    }
+
+    pub(crate) fn incarnation(&self) -> u64 {
+        self.incarnation
     }
 
     /// How many calls it has counted, where it counts successes.

@@ -16,7 +16,8 @@ pub(crate) struct Ending {
 pub(crate) fn endings(component: &Component, threads: &[Vec<Op>], held: bool) -> HashSet<Ending> {
     let mut found = HashSet::new();
     let mut component = component.clone();
-    let permit = held.then(|| component.acquire(0).ok()).flatten();
+    let ticket = held.then(|| component.acquire(0).ok()).flatten();
+    let permit = ticket.map(|ticket| (ticket, component.incarnation()));
     let start = Moment {
         component,
         now: 0,
@@ -32,7 +33,8 @@ struct Moment {
     component: Component,
     now: u64,
     said: Vec<Vec<Said>>,
-    permits: Vec<Option<u64>>,
+    /// Each thread's ticket, and the incarnation that gave it.
+    permits: Vec<Option<(u64, u64)>>,
 }
 
 fn go_on(moment: &Moment, threads: &[Vec<Op>], found: &mut HashSet<Ending>) {
@@ -63,13 +65,15 @@ impl Moment {
         said.push(match op {
             Op::Acquire => match self.component.acquire(now) {
                 Ok(ticket) => {
-                    *permit = Some(ticket);
+                    *permit = Some((ticket, self.component.incarnation()));
                     Said::Admitted(ticket)
                 }
                 Err(reason) => Said::Rejected(reason),
             },
             Op::Settle(outcome) => {
-                if let Some(ticket) = permit.take() {
+                if let Some((ticket, incarnation)) = permit.take()
+                    && incarnation == self.component.incarnation()
+                {
                     self.component.settle(now, ticket, outcome == Outcome::Failure);
                 }
                 Said::Nothing
@@ -80,6 +84,10 @@ impl Moment {
             }
             Op::Reset => {
                 self.component.reset(now);
+                Said::Nothing
+            }
+            Op::Rebuild => {
+                self.component.rebuild(now);
                 Said::Nothing
             }
             Op::Inspect => Said::Counted(self.component.inspect(now)),

@@ -29,6 +29,8 @@ pub enum Op {
     Trip,
     /// It closes it.
     Reset,
+    /// Its crossing finds the component failed, and starts another instance.
+    Rebuild,
     /// It looks at the counts.
     Inspect,
     /// It is the clock, and moves on by one instant.
@@ -66,6 +68,8 @@ pub enum Flaw {
     PublishesMidway,
     /// Whoever takes the lock does not look at the lease again.
     LooksOnce,
+    /// The lease of another instance is published as one of the first.
+    ForgetsIncarnation,
     /// A look at the counts does not hand in what was kept back.
     InspectsUnsettled,
 }
@@ -88,13 +92,10 @@ pub(crate) struct Caller {
     saw: Option<View>,
 }
 
-/// The model has one instance of the component.
-const INCARNATION: u64 = 1;
-
 impl Shard {
     pub(crate) fn new(component: Component, flaw: Flaw) -> Self {
         Self {
-            gate: Gate::new(&component.lease(0), INCARNATION),
+            gate: Gate::new(&component.lease(0), component.incarnation()),
             machine: Mutex::new(component),
             clock: AtomicU64::new(0),
             flaw,
@@ -124,6 +125,7 @@ impl Shard {
             },
             Op::Trip => self.command(Component::trip),
             Op::Reset => self.command(Component::reset),
+            Op::Rebuild => self.rebuild(),
             Op::Inspect => self.inspect(),
             Op::Tick => {
                 self.clock.fetch_add(1, Relaxed);
@@ -232,6 +234,17 @@ impl Shard {
         Said::Nothing
     }
 
+    /// What was kept back is lost with the instance.
+    fn rebuild(&self) -> Said {
+        let mut machine = self.lock();
+        let now = self.now();
+        self.gate.close_locked();
+        machine.rebuild(now);
+        self.publish(&machine, now);
+        self.gate.open_locked();
+        Said::Nothing
+    }
+
     fn inspect(&self) -> Said {
         let mut machine = self.lock();
         let now = self.now();
@@ -276,8 +289,13 @@ impl Shard {
     }
 
     fn publish(&self, component: &Component, now: u64) {
+        let incarnation = if self.flaw == Flaw::ForgetsIncarnation {
+            1
+        } else {
+            component.incarnation()
+        };
         self.gate
-            .publish_locked(&component.lease(now), INCARNATION, false);
+            .publish_locked(&component.lease(now), incarnation, false);
     }
 
     /// Closes the counter and hands in what it held.

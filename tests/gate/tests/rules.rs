@@ -2,7 +2,7 @@
 
 use tripwit_gate_tests::{
     Component, Explored, Flaw,
-    Op::{self, Acquire, Inspect, Reset, Settle, Tick, Trip},
+    Op::{self, Acquire, Inspect, Rebuild, Reset, Settle, Tick, Trip},
     Outcome::{Failure, Success},
     Rule, Scenario, Weakness,
 };
@@ -138,14 +138,26 @@ fn the_lease_that_stands_is_the_last_one() {
 }
 
 fn acquire_after_trip() -> Scenario {
-    closed(STREAK)
-        .thread(&[Acquire, Trip, Acquire])
-        .thread(&[Acquire])
+    closed(TWO_MAY_BE_KEPT)
+        .thread(&[Trip, Acquire])
+        // Where its look shows that the circuit has opened, the call after it is rejected.
+        .thread(&[Acquire, Inspect, Acquire])
 }
 
 #[test]
 fn no_call_is_admitted_by_a_lease_that_was_void_before_it_began() {
     let _ = holds(acquire_after_trip());
+}
+
+fn results_beside_a_rebuild() -> Scenario {
+    closed(TWO_MAY_BE_KEPT)
+        .thread(&[Rebuild, Inspect])
+        .thread(&[SUCCESS, Acquire, FAILURE])
+}
+
+#[test]
+fn no_result_is_counted_by_another_instance() {
+    let _ = holds(results_beside_a_rebuild());
 }
 
 fn wait_that_ends() -> Scenario {
@@ -196,6 +208,8 @@ found_out! {
         trip_and_reset, Flaw::UnlocksBeforePublishing, "no order of the calls ends so";
     publishing_midway_is_found_out:
         successes_beside_a_look, Flaw::PublishesMidway, "no order of the calls ends so";
+    a_permit_that_knows_no_instance_is_found_out:
+        results_beside_a_rebuild, Flaw::ForgetsIncarnation, "no order of the calls ends so";
     a_look_that_does_not_hand_in_is_found_out:
         successes_beside_a_look, Flaw::InspectsUnsettled, "no order of the calls ends so";
 }
