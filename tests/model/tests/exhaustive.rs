@@ -100,11 +100,11 @@ fn outbox_is_its_reference() {
 
 #[test]
 fn window_of_calls_is_its_reference() {
-    let settings = r#"{"window_calls": 3, "minimum_calls": 2, "failure_rate": 60, "slow_after": "5ms", "slow_rate": 100, "probe_calls": 2, "open_for": "1ms", "probes": 2, "probe_timeout": "1ms", "call_timeout": null}"#;
+    let settings = r#"{"window_calls": 3, "minimum_calls": 2, "failure_rate": 50, "slow_after": "5ms", "slow_rate": 100, "probe_calls": 2, "open_for": "1ms", "probes": 2, "probe_timeout": "1ms", "call_timeout": null}"#;
     let rule = WindowRule {
         reach: Reach::Calls(3),
         minimum_calls: 2,
-        failure_rate: 60_000,
+        failure_rate: 50_000,
         slow_rate: 100_000,
         probe_calls: 2,
     };
@@ -125,7 +125,7 @@ fn window_of_calls_is_its_reference() {
 #[test]
 fn window_of_time_is_its_reference() {
     // Two buckets of five milliseconds.
-    let settings = r#"{"window_time": "10ms", "buckets": 2, "minimum_calls": 2, "failure_rate": 60, "slow_after": "5ms", "slow_rate": 100, "probe_calls": 1, "open_for": "1ms", "probe_timeout": "1ms", "call_timeout": null}"#;
+    let settings = r#"{"window_time": "10ms", "buckets": 2, "minimum_calls": 2, "failure_rate": 50, "slow_after": "5ms", "slow_rate": 100, "probe_calls": 1, "open_for": "1ms", "probe_timeout": "1ms", "call_timeout": null}"#;
     let window = Buckets {
         width: 5 * MILLISECOND,
         buckets: 2,
@@ -133,7 +133,7 @@ fn window_of_time_is_its_reference() {
     let rule = WindowRule {
         reach: Reach::Time(window),
         minimum_calls: 2,
-        failure_rate: 60_000,
+        failure_rate: 50_000,
         slow_rate: 100_000,
         probe_calls: 1,
     };

@@ -77,7 +77,17 @@ fn windows() -> impl Strategy<Value = (String, WindowRule, Option<Buckets>)> {
             })
         }),
     ];
-    let rates = (1_u64..=100_000, 1_u64..=100_000);
+    // Those that a share of few calls can hit, and any.
+    let rate = || {
+        prop_oneof![
+            Just(25_000),
+            Just(50_000),
+            Just(60_000),
+            Just(100_000),
+            1_u64..=100_000
+        ]
+    };
+    let rates = (rate(), rate());
     (reach, 1_usize..15, rates, 1_usize..8).prop_map(|(reach, minimum, (failure_rate, slow_rate), probe_calls)| {
         let (size, minimum_calls, buckets) = match reach {
             Reach::Calls(size) => (format!(r#""window_calls":{size}"#), minimum.min(size), None),
