@@ -14,3 +14,4 @@ mod support;
 mod telemetry;
 #[cfg(feature = "tower")]
 mod tower;
+mod window;
