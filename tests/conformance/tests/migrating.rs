@@ -1,5 +1,5 @@
 //! docs/migrating.md against the policies and the scenarios.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use serde_json::Value;
 use tripwit_core::{Consecutive, Outbox, Policy, Window};
