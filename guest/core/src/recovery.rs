@@ -17,7 +17,7 @@ pub struct Recovery {
     open_for_max: Nanoseconds,
     jitter: u32,
     retry_after_max: Nanoseconds,
-    pub(crate) probes: u32,
+    probes: u32,
     pub(crate) probe_timeout: Nanoseconds,
     call_timeout: Option<Nanoseconds>,
 }

@@ -3,7 +3,7 @@
 //! Wrap the calls to something that can fail. While it fails, the circuit opens, and further calls are rejected at once
 //! instead of waiting and making things worse; after a while a few are let through to find out whether it is well again.
 //! When to open and when to close is decided by a policy: a component that sees two clocks and nothing else of this
-//! process. Two policies are shipped, others are loaded from a file.
+//! process. Three policies are shipped, others are loaded from a file.
 //!
 //! ```
 //! use tripwit::settings::Consecutive;

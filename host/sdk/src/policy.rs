@@ -61,6 +61,17 @@ impl Policy {
         shipped(&LOADED, include_bytes!("../components/consecutive.wasm"))
     }
 
+    /// The shipped policy that opens when too large a share of the last calls, or of those of the last seconds, failed or
+    /// were slow. Compiled once a process.
+    ///
+    /// # Errors
+    ///
+    /// When the WebAssembly engine cannot be used on this machine.
+    pub fn window() -> Result<Self, PolicyError> {
+        static LOADED: Mutex<Option<Policy>> = Mutex::new(None);
+        shipped(&LOADED, include_bytes!("../components/window.wasm"))
+    }
+
     /// The shipped policy of an outbox: a failure opens, cool-down cycles close. Compiled once a process.
     ///
     /// # Errors
