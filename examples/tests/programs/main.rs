@@ -1,0 +1,10 @@
+//! The examples as a person runs them.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail with the test"
+)]
+
+mod notify;
+mod running;
+mod swap;
