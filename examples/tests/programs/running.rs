@@ -3,7 +3,8 @@
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -12,28 +13,28 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The example of this name, built from its sources as they are. Its build is shared with every other command of the workspace.
 pub(crate) fn example(name: &str) -> Command {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let output = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--workspace",
-            "--example",
-            name,
-            "--message-format",
-            "json-render-diagnostics",
-        ])
-        .current_dir(repository)
-        .stderr(Stdio::inherit())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "the example {name} does not build");
-    let messages = String::from_utf8(output.stdout).unwrap();
+    static BUILT: OnceLock<String> = OnceLock::new();
+    let messages = BUILT.get_or_init(build);
     let program = messages
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .filter(|message| message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from));
     Command::new(program.unwrap_or_else(|| panic!("cargo does not say where it built {name}")))
+}
+
+/// Builds the examples, and hands back what cargo says of it, a JSON object a line.
+fn build() -> String {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--workspace", "--example", "notify", "--example", "swap"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .current_dir(repository)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "the examples do not build");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// A program that runs until this is dropped.
@@ -84,8 +85,8 @@ impl Running {
         loop {
             match self.lines.recv_timeout(PATIENCE) {
                 Ok(line) => self.hear(&line),
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
                     panic!("it does not end; it said:\n{}", self.said)
                 }
             }
