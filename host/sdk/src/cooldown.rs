@@ -55,7 +55,7 @@ impl Machine {
         let changed = instance.cool_down().map_err(|fault| (None, fault))?;
         let mut all = Vec::with_capacity(changed.len());
         for (number, moved) in changed {
-            let index = seat.numbers.get(&number).copied();
+            let index = seat.numbers.get(&number).map(|slot| *slot as usize);
             let Some(slot) = index.and_then(|index| self.slots.get_mut(index)) else {
                 return Err((
                     None,

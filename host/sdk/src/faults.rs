@@ -33,7 +33,7 @@ impl Machine {
         // It may have come to another seat in between.
         let seat = self.seat_of(circuit);
         let (incarnation, fallen) = (seat.incarnation, seat.fallen);
-        let Some(slot) = self.slots.get_mut(circuit.slot) else {
+        let Some(slot) = self.slots.get_mut(circuit.slot()) else {
             return false;
         };
         if running && !slot.fallen {
@@ -55,7 +55,7 @@ impl Machine {
     /// Takes note of a fault that came up for one circuit, and puts a new instance in place of the old one.
     pub(crate) fn fail_at(&mut self, cx: &Cx<'_>, circuit: &Circuit, fault: Fault) {
         let id = self.seat_of(circuit).id;
-        self.fail(cx, id, Some(circuit.slot), fault);
+        self.fail(cx, id, Some(circuit.slot()), fault);
     }
 
     /// Takes note of a fault and puts a new instance in place of the old one.
@@ -142,7 +142,7 @@ impl Machine {
 
     /// Hands what was saved of a circuit to the instance that decides on it. Says whether there was anything.
     pub(crate) fn restore(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<bool, Fault> {
-        let Parts { instance, slot, .. } = self.parts(circuit.slot)?;
+        let Parts { instance, slot, .. } = self.parts(circuit.slot())?;
         let Some(copy) = &slot.saved else {
             return Ok(false);
         };
@@ -155,7 +155,7 @@ impl Machine {
         takes_over(&copy.snapshot, &attachment.lease).map_err(|problem| Fault::new("restore", problem))?;
         self.take(cx, circuit, &attachment, "restore")?;
         let stays = circuit.gate.read_locked().lease.is_worth_saving();
-        let Parts { slot, .. } = self.parts(circuit.slot)?;
+        let Parts { slot, .. } = self.parts(circuit.slot())?;
         slot.saved.take_if(|_| !stays);
         Ok(true)
     }
@@ -183,7 +183,11 @@ impl Machine {
     pub(crate) fn set_mode_of_fallen(&mut self, cx: &Cx<'_>, circuit: &Circuit, mode: Mode) -> bool {
         let seat = self.seat_of(circuit);
         let (incarnation, all) = (seat.incarnation, seat.fallen);
-        let Some(slot) = self.slots.get_mut(circuit.slot).filter(|slot| all || slot.fallen) else {
+        let Some(slot) = self
+            .slots
+            .get_mut(circuit.slot())
+            .filter(|slot| all || slot.fallen)
+        else {
             return false;
         };
         let before = circuit.gate.read_locked().lease;

@@ -66,7 +66,7 @@ impl Machine {
             match self.take_out(cx, &circuit) {
                 Ok(saved) => {
                     if let Some(slot) = self.slots.get_mut(index) {
-                        slot.saved = Some(saved);
+                        slot.saved = Some(Box::new(saved));
                     }
                 }
                 Err(fault) => return self.fail_at(cx, &circuit, fault),
@@ -82,7 +82,7 @@ impl Machine {
     /// Copies a circuit from the instance that it leaves, which forgets it.
     fn take_out(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<Saved, Fault> {
         let number = self.number_of(cx, circuit)?;
-        let Parts { instance, regime, .. } = self.parts(circuit.slot)?;
+        let Parts { instance, regime, .. } = self.parts(circuit.slot())?;
         let view = circuit.gate.read_locked();
         let mut moves = Vec::new();
         flush(cx, instance, circuit, number, &view, &mut moves)?;
@@ -103,11 +103,11 @@ impl Machine {
         }
         match self.restore(cx, circuit) {
             // What an instance says while it takes a circuit over is not news.
-            Ok(true) => drop(self.parts(circuit.slot).map(|parts| parts.instance.take_told())),
+            Ok(true) => drop(self.parts(circuit.slot()).map(|parts| parts.instance.take_told())),
             Ok(false) => {
                 if let Ok(Parts {
                     slot, incarnation, ..
-                }) = self.parts(circuit.slot)
+                }) = self.parts(circuit.slot())
                 {
                     forget(cx, slot, incarnation);
                 }
@@ -161,7 +161,7 @@ impl Machine {
 
     fn copy(&mut self, cx: &Cx<'_>, circuit: &Circuit, regime: &Regime, keeps_own: bool) -> Option<Copy> {
         let saved = self.save_now(cx, circuit);
-        let slot = self.slots.get(circuit.slot)?;
+        let slot = self.slots.get(circuit.slot())?;
         let now = slot.settings.clone();
         Some(Copy {
             key: circuit.key.clone(),
@@ -177,7 +177,7 @@ impl Machine {
     /// instance does not know, which is closed and has nothing recorded.
     pub(crate) fn save_now(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Option<Saved> {
         let known = |slot: &Slot| slot.number.is_some() && !slot.fallen;
-        if self.slots.get(circuit.slot).is_some_and(known) {
+        if self.slots.get(circuit.slot()).is_some_and(known) {
             let snapshot = self.cross(cx, circuit, |instance, number| {
                 let snapshot = instance.save(number)?;
                 if *snapshot.key != *circuit.key {
@@ -193,7 +193,7 @@ impl Machine {
                 return Some(Saved { snapshot, at: cx.now });
             }
         }
-        let mut saved = self.slots.get(circuit.slot)?.saved.clone()?;
+        let mut saved = self.slots.get(circuit.slot())?.saved.as_deref().cloned()?;
         // Of a circuit that has struck out, only the gate knows the mode.
         saved.snapshot.mode = circuit.gate.read_locked().lease.mode.into();
         Some(saved)

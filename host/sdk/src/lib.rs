@@ -44,6 +44,9 @@
 //! allocates nothing and does not reach the component at all, and still every answer is the one that the component would
 //! have given.
 //!
+//! While calls go on, [`swap`](Breakers::swap) lets another policy decide and [`reconfigure`](Breakers::reconfigure) changes
+//! settings; a [`Watch`] swaps in what is dropped into a folder.
+//!
 //! Log lines of the component become `tracing` events of target `tripwit`, its spans go to an OpenTelemetry tracer,
 //! numbers to an OpenTelemetry meter, and moves to those who [`subscribe`](Breakers::subscribe). Spans and metrics use the
 //! global providers unless a [`Telemetry`] says otherwise. Every name is in docs/telemetry.md of the repository.
@@ -55,7 +58,7 @@
 //! # What it does not do
 //!
 //! It does not make, repeat or queue calls, does not choose another destination, and shares no state between processes: a
-//! restart begins with closed circuits.
+//! restart begins with closed circuits, unless those of before were [saved](Breakers::save_to).
 //!
 //! # Features
 //!
@@ -79,10 +82,15 @@ mod env;
 mod error;
 mod faults;
 mod gate;
+// Not within the gate: tests/gate includes its source, and has other atomics.
+#[cfg(test)]
+#[path = "gate/tests.rs"]
+mod gate_tests;
 mod handover;
 mod instance;
 mod instrumentation;
 mod lease;
+mod lease_check;
 mod ledger;
 mod machine;
 mod meters;
@@ -112,6 +120,7 @@ mod telemetry;
 pub mod tower;
 mod trial;
 mod watch;
+mod words;
 
 pub use breaker::Breaker;
 pub use breakers::Breakers;

@@ -79,7 +79,7 @@ impl Machine {
 
     /// The seat that decides on a circuit.
     pub(crate) fn seat_of(&self, circuit: &Circuit) -> &Seat {
-        let id = self.slots.get(circuit.slot).map(|slot| slot.seat);
+        let id = self.slots.get(circuit.slot()).map(|slot| slot.seat);
         match &self.incoming {
             Some(seat) if Some(seat.id) == id => seat,
             _ => &self.seat,
@@ -122,7 +122,7 @@ impl Machine {
             slot,
             incarnation,
             regime,
-        } = self.parts(circuit.slot)?;
+        } = self.parts(circuit.slot())?;
         let view = circuit.gate.read_locked();
         let mut moves = Vec::new();
         let flushed = flush(cx, instance, circuit, number, &view, &mut moves)?;
@@ -160,7 +160,7 @@ impl Machine {
 
     /// The circuit's number in the instance, where it is attached first if it must be.
     pub(crate) fn number_of(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<u32, Fault> {
-        let Parts { instance, slot, .. } = self.parts(circuit.slot)?;
+        let Parts { instance, slot, .. } = self.parts(circuit.slot())?;
         instance.set_now(cx.now);
         if let Some(number) = slot.number {
             return Ok(number);
@@ -193,12 +193,12 @@ impl Machine {
         let lease = checked(call, &attachment.lease, cx.now, None)?;
         let Parts {
             slot, incarnation, ..
-        } = self.parts(circuit.slot)?;
+        } = self.parts(circuit.slot())?;
         slot.number = Some(number);
         circuit.gate.close_locked();
         circuit.publish_locked(cx, &lease, incarnation, false);
         circuit.gate.open_locked();
-        self.seat_mut(id).numbers.insert(number, circuit.slot);
+        self.seat_mut(id).numbers.insert(number, circuit.slot() as u32);
         Ok(number)
     }
 
@@ -244,7 +244,7 @@ impl Machine {
             slot,
             regime,
             ..
-        } = self.parts(circuit.slot)?;
+        } = self.parts(circuit.slot())?;
         instance.set_now(cx.now);
         let attached = instance.attach(&circuit.key, slot.settings.as_str())?;
         let (regime, heard) = (regime.clone(), instance.take_told());
@@ -265,7 +265,7 @@ impl Machine {
         settings: &Settings,
     ) -> Result<(), AttachError> {
         let same = |slot: &Slot| slot.settings == *settings;
-        if self.slots.get(circuit.slot).is_some_and(same) {
+        if self.slots.get(circuit.slot()).is_some_and(same) {
             return Ok(());
         }
         let said = self.cross(cx, circuit, |instance, number| {
@@ -318,7 +318,7 @@ impl Machine {
     pub(crate) fn detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) {
         if self
             .slots
-            .get(circuit.slot)
+            .get(circuit.slot())
             .is_some_and(|slot| slot.number.is_some())
         {
             // Whatever fails here, the circuit goes all the same.
@@ -328,7 +328,7 @@ impl Machine {
                 self.fail_at(cx, circuit, fault);
             }
         }
-        if let Some(slot) = self.slots.remove(circuit.slot)
+        if let Some(slot) = self.slots.remove(circuit.slot())
             && let Some(number) = slot.number
         {
             self.seat_mut(slot.seat).numbers.remove(&number);
@@ -338,7 +338,7 @@ impl Machine {
     /// Neither saves nor publishes what the circuit comes to: its number is gone after this.
     pub(crate) fn try_detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<(), Fault> {
         let number = self.number_of(cx, circuit)?;
-        let Parts { instance, regime, .. } = self.parts(circuit.slot)?;
+        let Parts { instance, regime, .. } = self.parts(circuit.slot())?;
         let view = circuit.gate.read_locked();
         let mut moves = Vec::new();
         flush(cx, instance, circuit, number, &view, &mut moves)?;
@@ -397,7 +397,7 @@ pub(crate) fn save(
         if *snapshot.key != *slot.circuit.key {
             return Err(Fault::new("save", "handed out a snapshot of another key"));
         }
-        Some(Saved { snapshot, at: cx.now })
+        Some(Box::new(Saved { snapshot, at: cx.now }))
     } else {
         None
     };

@@ -243,7 +243,7 @@ impl Machine {
             let Some(saved) = self.save_now(cx, &circuit) else {
                 continue;
             };
-            let slot = self.slots.get(circuit.slot).filter(|slot| slot.own);
+            let slot = self.slots.get(circuit.slot()).filter(|slot| slot.own);
             let own = slot.map(|slot| slot.settings.as_str().to_owned());
             all.push(SavedCircuit::new(
                 saved.snapshot,
@@ -259,22 +259,22 @@ impl Machine {
         if self.is_up(cx, circuit)
             && self
                 .slots
-                .get(circuit.slot)
+                .get(circuit.slot())
                 .is_some_and(|slot| slot.number.is_some())
             && let Err(fault) = self.try_detach(cx, circuit)
         {
             self.fail_at(cx, circuit, fault);
         }
-        let Some(slot) = self.slots.get_mut(circuit.slot) else {
+        let Some(slot) = self.slots.get_mut(circuit.slot()) else {
             return;
         };
         let (seat, number) = (slot.seat, slot.number.take());
         slot.settings = returning.settings;
         slot.own = returning.own;
-        slot.saved = Some(Saved {
+        slot.saved = Some(Box::new(Saved {
             snapshot: returning.snapshot,
             at: cx.now,
-        });
+        }));
         if let Some(number) = number {
             self.seat_mut(seat).numbers.remove(&number);
         }

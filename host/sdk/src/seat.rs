@@ -11,11 +11,11 @@ use crate::regime::Regime;
 
 /// Tells the seats of one shard apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SeatId(u64);
+pub(crate) struct SeatId(u32);
 
 impl SeatId {
     pub(crate) fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.wrapping_add(1))
     }
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Seat {
     /// Another one for every instance of the shard; permits of others are void.
     pub(crate) incarnation: u64,
     /// Which slot a circuit of the instance has.
-    pub(crate) numbers: HashMap<u32, usize>,
+    pub(crate) numbers: HashMap<u32, u32>,
     pub(crate) strikes: Strikes,
     /// Struck out: no circuit's component is asked any more.
     pub(crate) fallen: bool,

@@ -286,7 +286,7 @@ fn without_component(machine: &Machine, cx: &Cx<'_>, circuit: &Circuit) -> Statu
     let View { lease, at_fault, .. } = circuit.gate.read_locked();
     let saved = machine
         .slots
-        .get(circuit.slot)
+        .get(circuit.slot())
         .and_then(|slot| slot.saved.as_ref());
     Status {
         key: circuit.key.to_string(),

@@ -233,3 +233,46 @@ impl SavedCircuit {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn names(value: &Value, all: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    all.push(name.clone());
+                    names(value, all);
+                }
+            }
+            Value::Array(values) => values.iter().for_each(|value| names(value, all)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    #[test]
+    fn the_docs_have_every_field_and_no_other() {
+        let policy = Policy::consecutive().unwrap();
+        let breakers = crate::Breakers::new(policy).unwrap();
+        breakers.breaker_with("a", "{}").unwrap().trip();
+        let written: Value = serde_json::from_str(&breakers.save().unwrap()).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/state-file.md");
+        let docs = std::fs::read_to_string(path).unwrap();
+        let (_, example) = docs.split_once("```json").unwrap();
+        let (example, table) = example.split_once("```").unwrap();
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        names(&written, &mut ours);
+        names(&serde_json::from_str(example).unwrap(), &mut theirs);
+        assert_eq!(ours, theirs);
+        for name in ours
+            .iter()
+            .filter(|name| !["name", "digest", "state"].contains(&name.as_str()))
+        {
+            let inner = written["state"]["circuits"][0]["counts"].get(name).is_some();
+            assert!(inner || table.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+}

@@ -116,7 +116,7 @@ impl Rule for Calls {
             Reach::Calls(size) => (size, None),
             Reach::Time { width, .. } => (u32::MAX, Some(bucket_start(now, width).saturating_add(width))),
         };
-        if sums.total == most && sums.failures == 0 && sums.slow == 0 {
+        if sums.is_full_of_good(most) {
             return Successes::Never;
         }
         let judged_at = sums.total.saturating_add(1).min(most).max(settings.minimum_calls);

@@ -17,3 +17,4 @@ mod telemetry;
 #[cfg(feature = "tower")]
 mod tower;
 mod watch;
+mod window;

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use tripwit::settings::{Consecutive, Outbox};
+use tripwit::settings::{Consecutive, Outbox, Window};
 use tripwit::{
-    Breaker, Breakers, Clock, Failure, ManualClock, Mode, Policy, RejectionReason, SettingsTable, State,
-    SwapError,
+    Breaker, Breakers, Clock, Failure, ManualClock, Mode, Policy, RejectionReason, Settings, SettingsTable,
+    State, Status, SwapError,
 };
 
 use crate::support::{circuits, fine, moves, refused, touchy, touchy_circuits};
@@ -112,6 +112,41 @@ fn another_policy_takes_over_state_and_mode_by_the_rules_of_the_docs() {
     clock.advance(WAIT);
     open.call_blocking(fine).unwrap();
     assert_eq!(open.state(), State::Closed);
+}
+
+#[test]
+fn a_window_goes_over_with_what_it_holds_and_what_was_kept_back() {
+    let settings = Window::default()
+        .window_calls(20)
+        .minimum_calls(10)
+        .failure_rate(50.0);
+    let clock = ManualClock::new();
+    let breakers = Breakers::builder(Policy::window().unwrap())
+        .settings(settings.clone())
+        .clock(clock)
+        .build()
+        .unwrap();
+    let breaker = breakers.breaker("a").unwrap();
+    (0..5).for_each(|_| breaker.call_blocking(fine).unwrap());
+    for _ in 0..3 {
+        breaker.call_blocking(refused).unwrap_err();
+    }
+    (0..2).for_each(|_| breaker.call_blocking(fine).unwrap());
+    let again = Policy::from_bytes(include_bytes!("../../components/window.wasm")).unwrap();
+    breakers.swap(again, settings.clone()).unwrap();
+    let counts = breaker.status().counts;
+    assert_eq!((counts.successes, counts.failures), (7, 3));
+
+    breakers.swap(Policy::consecutive().unwrap(), touchy()).unwrap();
+    breaker.call_blocking(refused).unwrap_err();
+    assert_eq!(breaker.state(), State::Closed, "the successes broke the row");
+    breakers.swap(Policy::window().unwrap(), settings).unwrap();
+    breaker.call_blocking(refused).unwrap_err();
+    assert_eq!(
+        breaker.state(),
+        State::Closed,
+        "too few calls went over for a verdict"
+    );
 }
 
 #[test]
@@ -409,7 +444,7 @@ struct Load {
     stop: AtomicBool,
     /// Calls that an open circuit admitted.
     leaks: AtomicU64,
-    /// Failures reported, to a circuit that only counts.
+    /// Results reported to a circuit that only counts.
     reported: AtomicU64,
     probes: AtomicU64,
 }
@@ -420,75 +455,114 @@ impl Load {
         let (open, counting, probed) = (at("open"), at("counting"), at("probed"));
         let mut round = 0_u64;
         while !self.stop.load(Ordering::Relaxed) {
+            round += 1;
             if open.acquire().is_ok() {
                 self.leaks.fetch_add(1, Ordering::Relaxed);
             }
-            counting.acquire().unwrap().failure(Failure::new());
+            match counting.acquire().unwrap() {
+                permit if round.is_multiple_of(8) => permit.failure(Failure::new()),
+                permit => permit.success(),
+            }
             self.reported.fetch_add(1, Ordering::Relaxed);
             if let Ok(permit) = probed.acquire() {
                 self.probes.fetch_add(1, Ordering::Relaxed);
                 drop(permit);
             }
             // Circuits come and go meanwhile.
-            round += 1;
             at(&format!("key {}", round % 300)).call_blocking(fine).unwrap();
         }
     }
+
+    /// Swaps between two policies so many times, while two threads call. Gives the status of the circuit that only
+    /// counts, and how many results were reported to it.
+    fn swaps(times: u32, policies: [(Policy, Settings); 2]) -> (Status, u64) {
+        let clock = ManualClock::new();
+        let [(policy, settings), _] = policies.clone();
+        let breakers = Breakers::builder(policy)
+            .settings(settings)
+            .clock(clock.clone())
+            .max_circuits(200)
+            .shards(2)
+            .build()
+            .unwrap();
+        let at = |key: &str| breakers.breaker(key).unwrap();
+        let (open, counting, probed) = (at("open"), at("counting"), at("probed"));
+        probed.trip();
+        clock.advance(WAIT);
+        drop(probed.acquire().unwrap());
+        open.trip_for(Duration::from_secs(3_600));
+        let load = Self {
+            breakers: breakers.clone(),
+            stop: AtomicBool::new(false),
+            leaks: AtomicU64::new(0),
+            reported: AtomicU64::new(0),
+            probes: AtomicU64::new(0),
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| load.run());
+            scope.spawn(|| load.run());
+            let [one, other] = &policies;
+            for (round, (policy, settings)) in (0..times).zip([other, one].into_iter().cycle()) {
+                if let Err(error) = breakers.swap(policy.clone(), settings.clone()) {
+                    load.stop.store(true, Ordering::Relaxed);
+                    panic!("swap {round}: {error}");
+                }
+            }
+            load.stop.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(load.leaks.into_inner(), 0, "calls that an open circuit admitted");
+        assert!(load.probes.into_inner() > 0);
+        assert_eq!(probed.state(), State::HalfOpen);
+        assert_eq!(probed.status().counts.probes_in_flight, 0);
+        drop(probed.acquire().unwrap());
+        assert_eq!(breakers.faults(), 0);
+        (counting.status(), load.reported.into_inner())
+    }
+}
+
+fn patient() -> Settings {
+    Consecutive::default()
+        .failure_threshold(1_000_000)
+        .open_for(WAIT)
+        .probe_timeout(Duration::from_secs(3_600))
+        .into()
+}
+
+/// Counts everything of a day, and never opens.
+fn patient_window() -> Settings {
+    Window::default()
+        .window_time(Duration::from_secs(24 * 3_600))
+        .failure_rate(100.0)
+        .minimum_calls(1_000_000)
+        .open_for(WAIT)
+        .probe_timeout(Duration::from_secs(3_600))
+        .into()
 }
 
 #[test]
-fn a_thousand_swaps_under_load_admit_nothing_and_count_nothing_twice() {
-    let clock = ManualClock::new();
-    let settings = Consecutive::default()
-        .failure_threshold(1_000_000)
-        .open_for(WAIT)
-        .probe_timeout(Duration::from_secs(3_600));
-    let breakers = Breakers::builder(Policy::consecutive().unwrap())
-        .settings(settings.clone())
-        .clock(clock.clone())
-        .max_circuits(200)
-        .shards(2)
-        .build()
-        .unwrap();
-    let at = |key: &str| breakers.breaker(key).unwrap();
-    let (open, counting, probed) = (at("open"), at("counting"), at("probed"));
-    probed.trip();
-    clock.advance(WAIT);
-    drop(probed.acquire().unwrap());
-    open.trip_for(Duration::from_secs(3_600));
-    let load = Load {
-        breakers: breakers.clone(),
-        stop: AtomicBool::new(false),
-        leaks: AtomicU64::new(0),
-        reported: AtomicU64::new(0),
-        probes: AtomicU64::new(0),
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(|| load.run());
-        scope.spawn(|| load.run());
-        for round in 0..1_000 {
-            let policy = if round % 2 == 0 {
-                consecutive_again()
-            } else {
-                Policy::consecutive().unwrap()
-            };
-            if let Err(error) = breakers.swap(policy, settings.clone()) {
-                load.stop.store(true, Ordering::Relaxed);
-                panic!("swap {round}: {error}");
-            }
-        }
-        load.stop.store(true, Ordering::Relaxed);
-    });
-    assert_eq!(load.leaks.into_inner(), 0, "calls that an open circuit admitted");
-    let status = counting.status();
-    assert_eq!(
-        u64::from(status.counts.failures) + status.stale_results,
-        load.reported.into_inner(),
-        "each failure counts once, or is of an older generation"
+fn a_thousand_swaps_between_two_policies_under_load_admit_nothing_that_is_open() {
+    let (status, reported) = Load::swaps(
+        1_000,
+        [
+            (Policy::consecutive().unwrap(), patient()),
+            (Policy::window().unwrap(), patient_window()),
+        ],
     );
-    assert!(load.probes.into_inner() > 0);
-    assert_eq!(probed.state(), State::HalfOpen);
-    assert_eq!(probed.status().counts.probes_in_flight, 0);
-    probed.acquire().unwrap().success();
-    assert_eq!(breakers.faults(), 0);
+    assert_eq!(status.state, State::Closed);
+    let counted = u64::from(status.counts.successes) + u64::from(status.counts.failures);
+    assert!(counted + status.stale_results <= reported, "{status:?}");
+}
+
+#[test]
+fn swaps_of_the_same_policy_under_load_count_each_result_once_or_as_stale() {
+    let again = Policy::from_bytes(include_bytes!("../../components/window.wasm")).unwrap();
+    let (status, reported) = Load::swaps(
+        200,
+        [
+            (Policy::window().unwrap(), patient_window()),
+            (again, patient_window()),
+        ],
+    );
+    let counted = u64::from(status.counts.successes) + u64::from(status.counts.failures);
+    assert_eq!(counted + status.stale_results, reported, "{status:?}");
 }

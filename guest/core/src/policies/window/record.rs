@@ -88,6 +88,11 @@ impl Tally {
         reaches(self.failures, settings.failure_rate, total) || reaches(self.slow, settings.slow_rate, total)
     }
 
+    /// Whether no success changes a window of so many calls.
+    pub(super) fn is_full_of_good(self, size: u32) -> bool {
+        self.total >= size && self.failures == 0 && self.slow == 0
+    }
+
     pub(super) fn opens(self, settings: &WindowSettings) -> bool {
         self.total >= settings.minimum_calls && self.is_bad_among(self.total, settings)
     }
@@ -125,6 +130,10 @@ impl Calls {
         let Record::Ring { calls, oldest } = &mut self.record else {
             return;
         };
+        if self.sums.is_full_of_good(size) && call == Call::default() {
+            // A good call in the place of a good call: the same window, wherever its oldest call stands.
+            return;
+        }
         self.sums = self.sums.with(call.tally());
         if calls.len() < size as usize {
             calls.push(call);
