@@ -286,7 +286,7 @@ class Driver:
         return self.attached(snapshot.key, self.instance.restore(snapshot, settings, parse_time(age_)), settings, own)
 
     def play_restart(self, _key, value, at_=None):
-        if value not in (True, "state"):
+        if value is not True and value != "state":
             raise ValueError(f"a restart is `true` or `state`, and not {text(value)}")
         leaving = [] if value is True else [it for it in self.leaving() if not answer.is_as_new(it[0])]
         self.around.now = self.around.now if at_ is None else parse_time(at_)
