@@ -110,10 +110,11 @@ impl Host {
 
 /// Why nothing was swapped. `key`: of the circuit that the settings were refused for, if it was one.
 fn refused(error: SwapError) -> Result<Value> {
-    let (field, problem, key) = match &error {
-        SwapError::Trial(BuildError::Settings { field, problem, .. }) => (field, problem, None),
-        SwapError::Circuit(AttachError::Settings { key, field, problem }) => (field, problem, Some(key)),
-        _ => return Err(error.into()),
-    };
-    Ok(json!({"error": "settings", "field": field, "problem": problem, "key": key}))
+    if let SwapError::Trial(BuildError::Settings { field, problem, .. }) = &error {
+        return Ok(json!({"error": "settings", "field": field, "problem": problem, "key": null}));
+    }
+    if let SwapError::Circuit(AttachError::Settings { key, field, problem }) = &error {
+        return Ok(json!({"error": "settings", "field": field, "problem": problem, "key": key}));
+    }
+    Err(error.into())
 }
