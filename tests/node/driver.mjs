@@ -1,6 +1,6 @@
 // Plays steps on an instance as a host would that asks about each call and keeps nothing back.
 import * as answers from './answer.mjs';
-import { byBytes, LARGEST, parseTime, text, written } from './text.mjs';
+import { byBytes, LARGEST, parseTime, text } from './text.mjs';
 
 /** What the imports reach: two clocks that are set by hand, and a list of what was told. */
 class Surroundings {
@@ -386,5 +386,5 @@ function refusable(ask, go, about = {}) {
   return go(answered);
 }
 
-/** Settings as the text that a policy reads: an object is written out, a text is taken as it is. */
-const settingsText = (settings) => (typeof settings === 'string' ? settings : written(settings));
+/** Settings as the text that a policy reads: an object is written with its names in order, a text is taken as it is. */
+const settingsText = (settings) => (typeof settings === 'string' ? settings : text(settings));

@@ -1,6 +1,5 @@
 """Plays steps on an instance as a host would that asks about each call and keeps nothing back."""
 
-import json
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -360,5 +359,5 @@ def setup_record(setup):
 
 
 def settings_text(settings):
-    """Settings as the text that a policy reads: an object is written out, a text is taken as it is."""
-    return settings if isinstance(settings, str) else json.dumps(settings, ensure_ascii=False, separators=(",", ":"))
+    """Settings as the text that a policy reads: an object is written with its names in order, a text is taken as it is."""
+    return settings if isinstance(settings, str) else text(settings)

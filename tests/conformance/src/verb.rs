@@ -353,7 +353,7 @@ impl Verb {
     }
 }
 
-/// Settings as the text that a policy reads: an object is written out, a text is taken as it is.
+/// Settings as the text that a policy reads: an object is written with its names in order, a text is taken as it is.
 pub(crate) fn settings_text(settings: &Value) -> String {
     match settings {
         Value::String(text) => text.clone(),
