@@ -60,6 +60,7 @@
 //! # Features
 //!
 //! - `opentelemetry-sdk`: a span processor that counts trips and a sampler that lets it, in the module `otel`.
+//! - `raw`: a component's own functions, for programs that examine policies, in the module `raw`.
 //! - `tower`: a [tower](https://docs.rs/tower) layer, in the module `tower`.
 
 mod admission;
@@ -91,6 +92,8 @@ mod permit;
 mod policy;
 mod precheck;
 mod providers;
+#[cfg(feature = "raw")]
+pub mod raw;
 mod registry;
 mod rejection;
 pub mod settings;

@@ -1,0 +1,183 @@
+//! Goes through the cases, and keeps what came of each.
+
+use serde_json::Value;
+use tripwit::Policy;
+
+use super::case::Case;
+use super::cases;
+use super::problem::{Checked, Problem};
+use super::ran::Ran;
+use super::schema::Schema;
+use super::subject::{History, Subject};
+use super::walk::{Play, Walks};
+use crate::terminal::Progress;
+
+/// Under as many settings a policy is checked at the most.
+const SETTINGS: usize = 6;
+
+/// What came of one case.
+#[derive(Clone, Debug)]
+pub(super) enum Verdict {
+    /// All is well; what was done.
+    Passed(String),
+    /// All is well, and there is something to know.
+    Noted(String, Vec<String>),
+    /// There was nothing to do, and why.
+    NotApplicable(String),
+    /// It could not be tried to its end, since another promise is broken.
+    CutShort(Case),
+    /// The promise is broken.
+    Failed(Box<Failure>),
+}
+
+/// How a promise is broken.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub(super) expected: String,
+    pub(super) got: String,
+    pub(super) history: History,
+}
+
+/// What came of all cases.
+#[derive(Debug)]
+pub(super) struct Verdicts(pub(super) Vec<(Case, Verdict)>);
+
+impl Verdicts {
+    pub(super) fn failed(&self) -> usize {
+        let failed = self
+            .0
+            .iter()
+            .filter(|(_, verdict)| matches!(verdict, Verdict::Failed(_)));
+        failed.count()
+    }
+
+    fn set(&mut self, case: Case, verdict: Verdict) {
+        if let Some((_, place)) = self.0.iter_mut().find(|(known, _)| *known == case)
+            && !matches!(place, Verdict::Failed(_))
+        {
+            *place = verdict;
+        }
+    }
+
+    fn fail(&mut self, subject: &Subject, case: Case, problem: Problem) {
+        let broken = problem.case.unwrap_or(case);
+        if broken != case {
+            self.set(case, Verdict::CutShort(broken));
+        }
+        let failure = Failure {
+            expected: problem.expected,
+            got: problem.got,
+            history: subject.history(),
+        };
+        self.set(broken, Verdict::Failed(Box::new(failure)));
+    }
+
+    fn ran(&mut self, subject: &Subject, case: Case, ran: Checked<Ran>) {
+        let notes = subject.take_notes();
+        match ran {
+            Err(problem) => self.fail(subject, case, problem),
+            Ok(ran) if !ran.applicable => self.set(case, Verdict::NotApplicable(ran.what)),
+            Ok(ran) if notes.is_empty() => self.set(case, Verdict::Passed(ran.what)),
+            Ok(ran) => self.set(case, Verdict::Noted(ran.what, notes)),
+        }
+    }
+}
+
+/// Checks a policy. Without `given` settings, it is checked under its defaults and under some that its schema suggests.
+pub(super) fn check(policy: &Policy, given: Option<&str>, seed: u64) -> Verdicts {
+    let (progress, first) = (Progress::new(), given.unwrap_or("{}"));
+    let mut subject = Subject::new(policy.clone(), vec![first.to_owned()], seed);
+    if given.is_none() {
+        think_up_settings(&mut subject);
+    }
+    let subject = &subject;
+    let mut verdicts = Verdicts(
+        Case::ALL
+            .map(|case| (case, Verdict::CutShort(Case::Contract)))
+            .to_vec(),
+    );
+    let described = policy.description();
+    let contract = format!(
+        "it is {} {}, {}",
+        described.name,
+        described.version,
+        policy.digest()
+    );
+    verdicts.set(Case::Contract, Verdict::Passed(contract));
+    let scripted: [(Case, fn(&Subject) -> Checked<Ran>); 10] = [
+        (Case::Moves, cases::moves),
+        (Case::Description, cases::description),
+        (Case::Settings, cases::settings),
+        (Case::Keys, cases::keys),
+        (Case::Limits, cases::limits),
+        (Case::Edges, cases::edges),
+        (Case::Operator, cases::operator),
+        (Case::Generations, cases::generations),
+        (Case::HalfOpen, cases::half_open),
+        (Case::CoolDown, cases::cool_down),
+    ];
+    for (case, run) in scripted {
+        progress.show(case.name());
+        verdicts.ran(subject, case, run(subject));
+    }
+    progress.show("random walks");
+    let (walks, problem) = Walks::new(subject);
+    if let Some(problem) = problem {
+        verdicts.fail(subject, Case::Contract, problem);
+    }
+    let walked: [(Case, fn(&Subject, &Walks) -> Checked<Ran>); 6] = [
+        (Case::Permits, cases::permits),
+        (Case::Modes, cases::modes),
+        (Case::Queries, cases::queries),
+        (Case::Clock, cases::clock),
+        (Case::Snapshots, cases::snapshots),
+        (Case::Leases, leases),
+    ];
+    for (case, run) in walked {
+        progress.show(case.name());
+        verdicts.ran(subject, case, run(subject, &walks));
+    }
+    verdicts
+}
+
+fn leases(subject: &Subject, walks: &Walks) -> Checked<Ran> {
+    let walked = walks.play(subject, Play::Leases)?;
+    Ok(Ran::done(format!(
+        "asking each time and by leases, side by side in the host: {walked}"
+    )))
+}
+
+/// Settings that the policy's schema suggests, and that it accepts.
+fn think_up_settings(subject: &mut Subject) {
+    let Ok(schema) = Schema::read(&subject.policy.description().settings_schema) else {
+        return;
+    };
+    let clock = tripwit::ManualClock::new();
+    for mut settings in schema.thought_up(subject.seed) {
+        // A field that is refused because of another is left out.
+        for _ in 0..4 {
+            let text = settings.to_string();
+            let Ok(Ok(answer)) = subject
+                .start(&clock)
+                .map(|mut instance| instance.attach("settings", &text))
+            else {
+                return;
+            };
+            match answer {
+                Ok(_) if subject.settings.contains(&text) || subject.settings.len() >= SETTINGS => break,
+                Ok(_) => subject.settings.push(text),
+                Err(tripwit::raw::AttachError::Settings(error)) => {
+                    let name = error.field.trim_start_matches('/').to_owned();
+                    if settings
+                        .as_object_mut()
+                        .and_then(|fields: &mut serde_json::Map<String, Value>| fields.remove(&name))
+                        .is_none()
+                    {
+                        break;
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+    }
+}
