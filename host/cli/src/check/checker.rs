@@ -8,7 +8,7 @@ use super::cases;
 use super::problem::{Checked, Problem};
 use super::ran::Ran;
 use super::schema::Schema;
-use super::subject::{History, Subject};
+use super::subject::{History, Subject, Watch};
 use super::walk::{Play, Walks};
 use crate::terminal::Progress;
 
@@ -51,11 +51,16 @@ impl Verdicts {
         failed.count()
     }
 
+    /// A failure stays, unless another shows the same in fewer steps.
     fn set(&mut self, case: Case, verdict: Verdict) {
-        if let Some((_, place)) = self.0.iter_mut().find(|(known, _)| *known == case)
-            && !matches!(place, Verdict::Failed(_))
-        {
-            *place = verdict;
+        let Some((_, place)) = self.0.iter_mut().find(|(known, _)| *known == case) else {
+            return;
+        };
+        match (&*place, &verdict) {
+            (Verdict::Failed(known), Verdict::Failed(new))
+                if new.history.steps.len() >= known.history.steps.len() => {}
+            (Verdict::Failed(_), verdict) if !matches!(verdict, Verdict::Failed(_)) => {}
+            _ => *place = verdict,
         }
     }
 
@@ -64,12 +69,26 @@ impl Verdicts {
         if broken != case {
             self.set(case, Verdict::CutShort(broken));
         }
+        self.broken(broken, problem, subject.history());
+    }
+
+    fn broken(&mut self, case: Case, problem: Problem, history: History) {
         let failure = Failure {
             expected: problem.expected,
             got: problem.got,
-            history: subject.history(),
+            history,
         };
-        self.set(broken, Verdict::Failed(Box::new(failure)));
+        self.set(case, Verdict::Failed(Box::new(failure)));
+    }
+
+    /// Tries a case. What else is found by the way is kept as well.
+    fn run(&mut self, subject: &Subject, case: Case, run: impl FnOnce() -> Checked<Ran>) {
+        subject.watch.set(Watch::Only(case));
+        let ran = run();
+        self.ran(subject, case, ran);
+        for (case, problem, history) in subject.take_by_the_way() {
+            self.broken(case, problem, history);
+        }
     }
 
     fn ran(&mut self, subject: &Subject, case: Case, ran: Checked<Ran>) {
@@ -83,13 +102,11 @@ impl Verdicts {
     }
 }
 
-/// Checks a policy. Without `given` settings, it is checked under its defaults and under some that its schema suggests.
+/// Checks a policy under `given` settings, or its defaults, and under some that its schema suggests for what those leave open.
 pub(super) fn check(policy: &Policy, given: Option<&str>, seed: u64) -> Verdicts {
     let (progress, first) = (Progress::new(), given.unwrap_or("{}"));
     let mut subject = Subject::new(policy.clone(), vec![first.to_owned()], seed);
-    if given.is_none() {
-        think_up_settings(&mut subject);
-    }
+    think_up_settings(&mut subject);
     let subject = &subject;
     let mut verdicts = Verdicts(
         Case::ALL
@@ -118,12 +135,13 @@ pub(super) fn check(policy: &Policy, given: Option<&str>, seed: u64) -> Verdicts
     ];
     for (case, run) in scripted {
         progress.show(case.name());
-        verdicts.ran(subject, case, run(subject));
+        verdicts.run(subject, case, || run(subject));
     }
     progress.show("random walks");
     let (walks, problem) = Walks::new(subject);
     if let Some(problem) = problem {
-        verdicts.fail(subject, Case::Contract, problem);
+        let case = problem.case.unwrap_or(Case::Contract);
+        verdicts.broken(case, problem, subject.history());
     }
     let walked: [(Case, fn(&Subject, &Walks) -> Checked<Ran>); 6] = [
         (Case::Permits, cases::permits),
@@ -135,7 +153,7 @@ pub(super) fn check(policy: &Policy, given: Option<&str>, seed: u64) -> Verdicts
     ];
     for (case, run) in walked {
         progress.show(case.name());
-        verdicts.ran(subject, case, run(subject, &walks));
+        verdicts.run(subject, case, || run(subject, &walks));
     }
     verdicts
 }
@@ -153,7 +171,11 @@ fn think_up_settings(subject: &mut Subject) {
         return;
     };
     let clock = tripwit::ManualClock::new();
-    for mut settings in schema.thought_up(subject.seed) {
+    let given = serde_json::from_str(subject.main_settings());
+    let Ok(Value::Object(given)) = given else {
+        return;
+    };
+    for mut settings in schema.thought_up(subject.seed, &given) {
         // A field that is refused because of another is left out.
         for _ in 0..4 {
             let text = settings.to_string();
@@ -168,6 +190,9 @@ fn think_up_settings(subject: &mut Subject) {
                 Ok(_) => subject.settings.push(text),
                 Err(tripwit::raw::AttachError::Settings(error)) => {
                     let name = error.field.trim_start_matches('/').to_owned();
+                    if given.contains_key(&name) {
+                        break;
+                    }
                     if settings
                         .as_object_mut()
                         .and_then(|fields: &mut serde_json::Map<String, Value>| fields.remove(&name))

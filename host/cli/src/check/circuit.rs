@@ -10,6 +10,7 @@ use tripwit::raw::{
 use tripwit::{Clock, ManualClock};
 
 use super::case::Case;
+use super::history::{Entry, What};
 use super::problem::{Checked, Problem, ensure_of};
 use super::step::Step;
 use super::subject::Subject;
@@ -43,6 +44,8 @@ pub(crate) struct Circuit<'s> {
     pub(crate) latest: u64,
     /// Who it is in the list of steps, where there are two.
     pub(crate) name: &'static str,
+    /// Its clock has stepped back at some time.
+    pub(crate) stepped_back: bool,
     /// Leaves no trace in the list of steps.
     pub(crate) quiet: bool,
 }
@@ -60,7 +63,7 @@ pub(crate) struct Permit {
 }
 
 /// What came of a step, as far as two circuits can be compared by it: without tickets and generations.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) did: Did,
     pub(crate) transition: Option<Transition>,
@@ -140,6 +143,7 @@ impl<'s> Circuit<'s> {
             latest: clock.monotonic(),
             clock,
             name,
+            stepped_back: false,
             quiet: false,
         }
     }
@@ -204,7 +208,8 @@ impl<'s> Circuit<'s> {
                 Ok(Answer::NOTHING)
             }
             Step::StepBack(by) => {
-                self.did(&step.to_string(), "");
+                self.stepped(step);
+                self.stepped_back = true;
                 self.clock.set_monotonic(self.now().saturating_sub(by));
                 Ok(Answer::NOTHING)
             }
@@ -219,7 +224,7 @@ impl<'s> Circuit<'s> {
 
     /// Lets time pass. Nanoseconds.
     pub(crate) fn advance(&mut self, by: u64) {
-        self.did(&Step::Advance(by).to_string(), "");
+        self.stepped(Step::Advance(by));
         self.clock.advance(Duration::from_nanos(by));
     }
 
@@ -234,7 +239,7 @@ impl<'s> Circuit<'s> {
             Decision::Reject(rejection) => Did::Rejected(rejection.reason, rejection.retry_after),
         };
         self.after(Command::Acquire, &did, admission.lease, admission.transition)?;
-        self.judge_decision(&before, &admission, now)?;
+        self.subject.mind(self.judge_decision(&before, &admission, now))?;
         if let Decision::Admit(ticket) = admission.decision {
             let lease = &self.lease;
             self.permits.push(Permit {
@@ -272,12 +277,12 @@ impl<'s> Circuit<'s> {
         let shared = self.lease.standing == Standing::Admit(permit.ticket);
         let answer = self.settle(permit.ticket, &report)?;
         let frozen = matches!(self.mode, Mode::ForcedOpen | Mode::Disabled);
-        ensure_of(
+        self.subject.mind(ensure_of!(
             Case::Permits,
             !shared || frozen || answer.did == Did::Settled(true),
             "the report counts: its ticket is that of the lease",
             || "it did not count".into(),
-        )?;
+        ))?;
         Ok(answer)
     }
 
@@ -303,20 +308,21 @@ impl<'s> Circuit<'s> {
             Case::Generations => "a ticket of an older generation",
             _ => "a ticket that is used up or unknown",
         };
-        ensure_of(
+        self.subject.mind(ensure_of!(
             case,
             answer.did == Did::Settled(false) && answer.transition.is_none(),
             format!("{void} does not count and moves nothing"),
             || answer.to_string(),
-        )?;
+        ))?;
         let after = self.look()?;
         let same = without_lost(&before) == without_lost(&after)
             && (lease.generation, lease.state) == (self.lease.generation, self.lease.state);
-        ensure_of(case, same, format!("{void} changes nothing"), || {
-            differences(&before, &after).unwrap_or_else(|| {
-                format!("generation {} became {}", lease.generation, self.lease.generation)
-            })
-        })?;
+        self.subject
+            .mind(ensure_of!(case, same, format!("{void} changes nothing"), || {
+                differences(&before, &after).unwrap_or_else(|| {
+                    format!("generation {} became {}", lease.generation, self.lease.generation)
+                })
+            }))?;
         Ok(answer)
     }
 
@@ -347,12 +353,12 @@ impl<'s> Circuit<'s> {
         if changes {
             self.starts_generation("a change of mode", before.generation)?;
         } else {
-            ensure_of(
+            self.subject.mind(ensure_of!(
                 Case::Modes,
                 before.generation == self.lease.generation,
                 "a mode that is set already changes nothing",
                 || "a new generation".into(),
-            )?;
+            ))?;
         }
         Ok(answer)
     }
@@ -374,7 +380,7 @@ impl<'s> Circuit<'s> {
         self.see_time();
         let (before, lease) = (self.look()?, self.lease);
         let all = self.instance.cool_down()?;
-        ensure_of(
+        self.subject.mind(ensure_of!(
             Case::CoolDown,
             all.iter().all(|(circuit, _)| *circuit == self.number) && all.len() <= 1,
             "at most the one circuit that there is, once",
@@ -384,17 +390,17 @@ impl<'s> Circuit<'s> {
                     all.iter().map(|(circuit, _)| circuit).collect::<Vec<_>>()
                 )
             },
-        )?;
+        ))?;
         let Some((_, moved)) = all.first() else {
             self.did("cool-down", "no circuit changed");
             let (after, now) = (self.look()?, self.instance.lease_of(self.number)?);
             let same = before == after && (lease.state, lease.generation) == (now.state, now.generation);
-            ensure_of(
+            self.subject.mind(ensure_of!(
                 Case::CoolDown,
                 same,
                 "a circuit that is not returned has not changed",
                 || differences(&before, &after).unwrap_or_else(|| words::lease(&now)),
-            )?;
+            ))?;
             return Ok(Answer {
                 did: Did::Cooled(false),
                 ..Answer::NOTHING
@@ -403,7 +409,7 @@ impl<'s> Circuit<'s> {
         let did = Did::Cooled(true);
         self.after(Command::CoolDown, &did, moved.lease, moved.transition)?;
         let after = self.look()?;
-        ensure_of(
+        self.subject.mind(ensure_of!(
             Case::CoolDown,
             before.cooldown_count.is_some() && before != after,
             "only circuits that count cycles, and whose count or lease changed, are returned",
@@ -415,7 +421,7 @@ impl<'s> Circuit<'s> {
                     after.cooldown_count
                 )
             },
-        )?;
+        ))?;
         Ok(self.answer(did, moved.transition))
     }
 
@@ -430,7 +436,7 @@ impl<'s> Circuit<'s> {
     /// Opens the circuit.
     pub(crate) fn open(&mut self) -> Checked {
         self.trip(None)?;
-        ensure_of(
+        ensure_of!(
             Case::Operator,
             self.lease.state == State::Open,
             "trip opens the circuit",
@@ -454,18 +460,27 @@ impl<'s> Circuit<'s> {
         Ok(false)
     }
 
-    /// Writes down a step and its answer.
-    pub(crate) fn did(&self, step: &str, answer: &str) {
-        if self.quiet {
-            return;
-        }
-        let name = if self.name.is_empty() {
-            String::new()
-        } else {
-            format!("[{}] ", self.name)
-        };
+    /// Writes down what was done, and what came of it.
+    pub(crate) fn did(&self, what: &str, answer: &str) {
         let arrow = if answer.is_empty() { "" } else { " -> " };
-        self.subject.did(format!("{name}{step}{arrow}{answer}"));
+        self.write(What::Other(format!("{what}{arrow}{answer}")));
+    }
+
+    /// Writes down a step that brings no answer.
+    fn stepped(&self, step: Step) {
+        self.write(What::Step(step));
+    }
+
+    /// Writes down a command and its answer.
+    pub(crate) fn answered(&self, command: Command, answer: Answer) {
+        self.write(What::Answered(command, answer));
+    }
+
+    fn write(&self, what: What) {
+        if !self.quiet {
+            let name = self.name;
+            self.subject.did(Entry { name, what });
+        }
     }
 
     /// What came of a step.
@@ -494,12 +509,12 @@ impl<'s> Circuit<'s> {
 
     /// Sees that a new generation has begun.
     pub(crate) fn starts_generation(&self, what: &str, before: u64) -> Checked {
-        ensure_of(
+        self.subject.mind(ensure_of!(
             Case::Generations,
             self.lease.generation > before,
             format!("{what} starts a new generation, above {before}"),
             || format!("generation {}", self.lease.generation),
-        )
+        ))
     }
 }
 

@@ -29,7 +29,7 @@ Exit codes: 0 every case passed; 1 a case failed; 2 the file cannot be read or i
 pub(crate) struct Arguments {
     /// The component.
     file: PathBuf,
-    /// Check under these settings only, as JSON. Left out: under the defaults, and some that the policy's schema suggests.
+    /// Settings to check under, as JSON. What they leave open is at its default first, and then varied as the policy's schema suggests.
     #[arg(long, value_name = "JSON")]
     settings: Option<String>,
     /// Print the report as JSON.

@@ -23,24 +23,24 @@ pub(super) fn take(subject: &Subject, settings: &str, steps: &[Step]) -> Checked
     for (place, step) in (1..).zip(steps) {
         let (expected, got) = (asking.step(*step), leased.step(*step));
         subject.did(format!("{step} -> {got}"));
-        ensure(expected == got, format!("as when asked: {expected}"), || {
+        ensure!(expected == got, format!("as when asked: {expected}"), || {
             format!("by leases: {got}")
         })?;
         let (expected, got) = (asking.moves(), leased.moves());
-        ensure(expected == got, format!("the moves {expected:?}"), || {
+        ensure!(expected == got, format!("the moves {expected:?}"), || {
             format!("by leases {got:?}")
         })?;
         if place % LOOKS == 0 || place == steps.len() {
             let (expected, got) = (asking.breaker.status(), leased.breaker.status());
             subject.did("status");
-            ensure(
+            ensure!(
                 expected == got,
                 format!("as when asked: {}", shown(&expected)),
                 || format!("by leases: {}", shown(&got)),
             )?;
         }
         for host in [&asking, &leased] {
-            ensure(host.breakers.faults() == 0, "no fault of the component", || {
+            ensure!(host.breakers.faults() == 0, "no fault of the component", || {
                 "the host put one down: it trapped, or handed out what makes no sense".into()
             })?;
         }

@@ -5,6 +5,7 @@ mod cases;
 mod checker;
 mod circuit;
 mod command;
+mod history;
 mod leased;
 mod play;
 mod problem;

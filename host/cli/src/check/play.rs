@@ -199,7 +199,7 @@ fn same(case: Case, one: &str, expected: &Answer, other: &str, got: &Answer) -> 
 fn same_status(case: Case, one: &mut Circuit<'_>, other: &mut Circuit<'_>) -> Checked {
     let statuses = (one.look()?, other.look()?);
     let difference = differences(&statuses.0, &statuses.1);
-    ensure_of(case, difference.is_none(), "both circuits show the same", || {
+    ensure_of!(case, difference.is_none(), "both circuits show the same", || {
         difference.unwrap_or_default()
     })
 }

@@ -46,28 +46,31 @@ impl From<Fault> for Problem {
     }
 }
 
-/// Fails unless `ok`.
-pub(crate) fn ensure(ok: bool, expected: impl Into<String>, got: impl FnOnce() -> String) -> Checked {
-    if ok {
-        Ok(())
-    } else {
-        Err(Problem::new(expected, got()))
-    }
+/// A problem of the case under way unless a condition holds. What is expected and got is only put into words then.
+macro_rules! ensure {
+    ($ok:expr, $expected:expr, $got:expr $(,)?) => {
+        if $ok {
+            Ok(())
+        } else {
+            let got: String = ($got)();
+            Err($crate::check::problem::Problem::new($expected, got))
+        }
+    };
 }
 
-/// Fails with a problem of this case unless `ok`.
-pub(crate) fn ensure_of(
-    case: Case,
-    ok: bool,
-    expected: impl Into<String>,
-    got: impl FnOnce() -> String,
-) -> Checked {
-    if ok {
-        Ok(())
-    } else {
-        Err(Problem::of(case, expected, got()))
-    }
+/// The same, as a problem of a case of its own.
+macro_rules! ensure_of {
+    ($case:expr, $ok:expr, $expected:expr, $got:expr $(,)?) => {
+        if $ok {
+            Ok(())
+        } else {
+            let got: String = ($got)();
+            Err($crate::check::problem::Problem::of($case, $expected, got))
+        }
+    };
 }
+
+pub(crate) use {ensure, ensure_of};
 
 /// A refusal in words.
 pub(crate) fn refusal(error: &AttachError) -> String {

@@ -49,8 +49,8 @@ impl Schema {
         Value::Object(defaults.collect())
     }
 
-    /// Settings under which a circuit moves soon, and a few that are random. They fit the schema, as far as it tells.
-    pub(super) fn thought_up(&self, seed: u64) -> Vec<Value> {
+    /// Settings under which a circuit moves soon, and a few that are random; what is given stays. They fit the schema, as far as it tells.
+    pub(super) fn thought_up(&self, seed: u64, given: &Map<String, Value>) -> Vec<Value> {
         let mut rng = Rng::with_seed(seed);
         let mut all = vec![self.least(0), self.least(1)];
         for _ in 0..THOUGHT_UP {
@@ -63,6 +63,11 @@ impl Schema {
                 }
             }
             all.push(Value::Object(settings));
+        }
+        for settings in &mut all {
+            if let Value::Object(settings) = settings {
+                settings.extend(given.clone());
+            }
         }
         all.retain(|settings| self.fits(settings));
         all

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use tripwit::raw::{Instance, Setup};
 use tripwit::{ManualClock, Policy};
 
-use super::problem::Checked;
+use super::case::Case;
+use super::history::Entry;
+use super::problem::{Checked, Problem};
 
 /// What a policy tells beside its answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +17,17 @@ pub(crate) struct Voice {
     pub(crate) spans: bool,
     /// It writes log lines.
     pub(crate) lines: bool,
+}
+
+/// What is made of the problem of a promise that is not tried just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// It ends what is under way.
+    All,
+    /// It is kept for the report, and what is under way goes on; that of this case ends it.
+    Only(Case),
+    /// It is overlooked.
+    Nothing,
 }
 
 /// The policy that is checked.
@@ -28,7 +41,10 @@ pub(crate) struct Subject {
     /// What it tells; `None` until that is known.
     pub(crate) voice: Cell<Option<Voice>>,
     heard: Cell<Voice>,
-    history: RefCell<History>,
+    pub(crate) watch: Cell<Watch>,
+    by_the_way: RefCell<Vec<(Case, Problem, History)>>,
+    settings_now: RefCell<String>,
+    entries: RefCell<Vec<Entry>>,
     notes: RefCell<BTreeSet<String>>,
     move_lines: RefCell<BTreeSet<String>>,
 }
@@ -50,7 +66,10 @@ impl Subject {
             seed,
             voice: Cell::new(None),
             heard: Cell::default(),
-            history: RefCell::default(),
+            watch: Cell::new(Watch::All),
+            by_the_way: RefCell::default(),
+            settings_now: RefCell::default(),
+            entries: RefCell::default(),
             notes: RefCell::default(),
             move_lines: RefCell::default(),
         }
@@ -77,24 +96,44 @@ impl Subject {
 
     /// Forgets what was done: something new begins.
     pub(crate) fn begin(&self, settings: &str) {
-        *self.history.borrow_mut() = History {
-            settings: settings.into(),
-            steps: Vec::new(),
-        };
+        settings.clone_into(&mut self.settings_now.borrow_mut());
+        self.entries.borrow_mut().clear();
     }
 
     /// Writes down what was done.
-    pub(crate) fn did(&self, step: impl Into<String>) {
-        let mut history = self.history.borrow_mut();
-        // What is long is random, and is made short before it is shown.
-        if history.steps.len() < 10_000 {
-            history.steps.push(step.into());
-        }
+    pub(crate) fn did(&self, entry: impl Into<Entry>) {
+        self.entries.borrow_mut().push(entry.into());
     }
 
     /// What was done since something new began.
     pub(crate) fn history(&self) -> History {
-        self.history.borrow().clone()
+        History {
+            settings: self.settings_now.borrow().clone(),
+            steps: self.entries.borrow().iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Lets go by what does not end what is under way.
+    pub(crate) fn mind(&self, checked: Checked) -> Checked {
+        let Err(problem) = checked else {
+            return Ok(());
+        };
+        match (self.watch.get(), problem.case) {
+            (Watch::Nothing, Some(_)) => Ok(()),
+            (Watch::Only(case), Some(broken)) if case != broken => {
+                let mut found = self.by_the_way.borrow_mut();
+                if found.iter().all(|(known, ..)| *known != broken) {
+                    found.push((broken, problem, self.history()));
+                }
+                Ok(())
+            }
+            (Watch::All | Watch::Only(_) | Watch::Nothing, _) => Err(problem),
+        }
+    }
+
+    /// The problems that were let go by. They are taken.
+    pub(crate) fn take_by_the_way(&self) -> Vec<(Case, Problem, History)> {
+        std::mem::take(&mut *self.by_the_way.borrow_mut())
     }
 
     /// Learns from its first moves what the policy tells.

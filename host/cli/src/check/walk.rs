@@ -9,12 +9,12 @@ use super::circuit::Circuit;
 use super::play;
 use super::problem::{Checked, Problem};
 use super::step::Step;
-use super::subject::Subject;
+use super::subject::{Subject, Watch};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
 /// Walks for each of the settings.
-const WALKS: u64 = 12;
+const WALKS: u64 = 8;
 /// Steps of a walk.
 const STEPS: usize = 240;
 /// As often a walk is taken again to make it shorter.
@@ -55,30 +55,32 @@ pub(crate) struct Walks {
 }
 
 impl Walks {
-    /// Walks, from the subject's seed, those that go wrong left out. The first problem is handed out with them.
+    /// Walks, from the subject's seed, those that come to no end left out. The first that breaks a promise is handed out too.
     pub(crate) fn new(subject: &Subject) -> (Self, Option<Problem>) {
         let (mut walks, mut first) = (Vec::new(), None);
         let mut rng = Rng::with_seed(subject.seed);
         for settings in &subject.settings {
             for _ in 0..WALKS {
-                let mut steps = Vec::new();
-                let walked =
-                    Walker::new(subject, settings, rng.fork()).and_then(|walker| walker.walk(&mut steps));
-                let draws = play::draws(subject, settings, &steps).unwrap_or(false);
-                let walk = Walk {
+                let mut walk = Walk {
                     settings: settings.clone(),
-                    steps,
-                    draws,
+                    steps: Vec::new(),
+                    draws: false,
                 };
-                match walked {
-                    Ok(()) => walks.push(walk),
-                    Err(problem) => {
-                        first.get_or_insert_with(|| (walk, problem));
-                    }
+                subject.watch.set(Watch::Nothing);
+                let walker = Walker::new(subject, settings, rng.fork());
+                let came_through = walker.and_then(|walker| walker.walk(&mut walk.steps)).is_ok();
+                walk.draws = play::draws(subject, settings, &walk.steps).unwrap_or(false);
+                subject.watch.set(Watch::All);
+                if first.is_none()
+                    && let Err(problem) = walk.taken(subject, Play::Plain)
+                {
+                    first = Some(walk.clone().shortened(subject, Play::Plain, problem));
+                }
+                if came_through {
+                    walks.push(walk);
                 }
             }
         }
-        let first = first.map(|(walk, problem)| walk.shortened(subject, Play::Plain, problem));
         (Self { walks }, first)
     }
 

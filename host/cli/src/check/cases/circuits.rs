@@ -45,7 +45,7 @@ pub(in crate::check) fn keys(subject: &Subject) -> Checked<Ran> {
         circuits.push((key, attached(subject, &mut instance, key, settings)?.circuit));
     }
     let distinct: BTreeSet<u32> = circuits.iter().map(|(_, circuit)| *circuit).collect();
-    ensure(
+    ensure!(
         distinct.len() == ALIKE.len(),
         "a number of its own for each key",
         || format!("{circuits:?}"),
@@ -55,13 +55,13 @@ pub(in crate::check) fn keys(subject: &Subject) -> Checked<Ran> {
         subject.did(format!("trip {key:?}"));
         instance.trip(*circuit, None)?;
         let tripped = instance.tripped()?;
-        ensure(tripped == [*key], format!("tripped names {key:?} alone"), || {
+        ensure!(tripped == [*key], format!("tripped names {key:?} alone"), || {
             format!("{tripped:?}")
         })?;
         for (other, circuit) in &circuits {
             let status = instance.inspect(*circuit)?;
             let state = if other == key { State::Open } else { State::Closed };
-            ensure(
+            ensure!(
                 status.key == *other && status.state == state,
                 format!("{other:?} {}", words::state(state)),
                 || format!("{:?} {}", status.key, words::state(status.state)),
@@ -82,7 +82,7 @@ fn found_again(subject: &Subject, instance: &mut Instance, circuits: &[(&str, u3
     for (key, circuit) in circuits {
         for written in [settings.to_owned(), format!(" {settings}\n")] {
             let again = attached(subject, instance, key, &written)?.circuit;
-            ensure(
+            ensure!(
                 again == *circuit,
                 format!("circuit {circuit} for {key:?} with equal settings"),
                 || format!("circuit {again}"),
@@ -107,18 +107,18 @@ fn detached_is_forgotten(subject: &Subject, instance: &mut Instance, settings: &
     let tripped = instance.trip(before.circuit, None)?;
     subject.did("detach \"passing\"");
     instance.detach(before.circuit)?;
-    ensure(
+    ensure!(
         instance.tripped()?.is_empty(),
         "tripped names no circuit that is detached",
         || "it does".into(),
     )?;
     let after = attached(subject, instance, "passing", settings)?;
     let status = instance.inspect(after.circuit)?;
-    ensure(status.state == State::Closed, "closed: it is new", || {
+    ensure!(status.state == State::Closed, "closed: it is new", || {
         words::state(status.state).into()
     })?;
     let latest = tripped.lease.generation;
-    ensure(
+    ensure!(
         after.lease.generation > latest,
         format!("a generation above {latest}: none repeats within an instance"),
         || format!("generation {}", after.lease.generation),
@@ -152,7 +152,7 @@ pub(in crate::check) fn limits(subject: &Subject) -> Checked<Ran> {
             }
             Err(other) => return Err(Problem::new("a circuit, or `full`", refusal(&other))),
         }
-        ensure(
+        ensure!(
             numbers.len() == circuit + 1,
             "a number of its own for each circuit",
             || format!("circuit {circuit} has another's"),
@@ -185,7 +185,7 @@ fn passing(subject: &Subject, settings: &str) -> Checked {
         }
     }
     let more = instance.memory().saturating_sub(early);
-    ensure(
+    ensure!(
         more <= LEFT,
         format!("at most {LEFT} bytes more than after a tenth of them"),
         || format!("{more} bytes more"),

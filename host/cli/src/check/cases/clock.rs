@@ -61,7 +61,7 @@ fn steps_back_when_open(circuit: &mut Circuit<'_>, back: u64) -> Checked<bool> {
     circuit.advance(1);
     let then = circuit.acquire()?;
     let over = !matches!(then.did, Did::Rejected(RejectionReason::Open, _));
-    ensure(over, "the wait is over: 40s have passed since the trip", || {
+    ensure!(over, "the wait is over: 40s have passed since the trip", || {
         then.to_string()
     })?;
     Ok(true)
@@ -70,12 +70,12 @@ fn steps_back_when_open(circuit: &mut Circuit<'_>, back: u64) -> Checked<bool> {
 fn rejected(circuit: &mut Circuit<'_>, left: Option<u64>) -> Checked {
     let answer = circuit.acquire()?;
     let Did::Rejected(_, retry_after) = answer.did else {
-        return ensure(false, "rejected: the wait is not over", || answer.to_string());
+        return ensure!(false, "rejected: the wait is not over", || answer.to_string());
     };
     let state = circuit.lease.state;
-    ensure(state == State::Open, "open still", || words::state(state).into())?;
+    ensure!(state == State::Open, "open still", || words::state(state).into())?;
     let fits = left.is_none() || retry_after == left;
-    ensure(
+    ensure!(
         fits,
         format!("{} left of the wait", words::optional_time(left)),
         || words::optional_time(retry_after),

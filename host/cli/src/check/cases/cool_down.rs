@@ -37,7 +37,7 @@ fn counts_down(circuit: &mut Circuit<'_>, count: u32) -> Checked {
         circuit.cool_down()?;
         let status = circuit.look()?;
         let counted = status.state == State::Open && status.cooldown_count == Some(left);
-        ensure(counted, format!("open, {left} cycles left"), || {
+        ensure!(counted, format!("open, {left} cycles left"), || {
             format!("{:?} with {:?}", status.state, status.cooldown_count)
         })?;
     }
@@ -46,11 +46,11 @@ fn counts_down(circuit: &mut Circuit<'_>, count: u32) -> Checked {
         && last
             .transition
             .is_some_and(|transition| transition.operation == Operation::Reset);
-    ensure(reset, format!("a reset by the cycle after {count}"), || {
+    ensure!(reset, format!("a reset by the cycle after {count}"), || {
         last.to_string()
     })?;
     let none = circuit.cool_down()?;
-    ensure(
+    ensure!(
         none.did == Did::Cooled(false),
         "a closed circuit counts no cycles",
         || none.to_string(),

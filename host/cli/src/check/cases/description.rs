@@ -19,7 +19,7 @@ pub(in crate::check) fn description(subject: &Subject) -> Checked<Ran> {
     subject.did(format!("describe: {} {}", first.name, first.version));
     well_formed(&first)?;
     let schema = Schema::read(&first.settings_schema);
-    ensure(schema.is_ok(), "a settings-schema that is JSON Schema", || {
+    ensure!(schema.is_ok(), "a settings-schema that is JSON Schema", || {
         schema.as_ref().err().cloned().unwrap_or_default()
     })?;
     if let Ok(schema) = &schema {
@@ -31,7 +31,7 @@ pub(in crate::check) fn description(subject: &Subject) -> Checked<Ran> {
         ("asked twice", instance.describe()?),
         ("asked of an instance that was used", used.instance.describe()?),
     ] {
-        ensure(
+        ensure!(
             again == first,
             format!("the same description when {when}"),
             || format!("{again:?}"),
@@ -50,7 +50,7 @@ fn well_formed(said: &Description) -> Checked {
                 && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
         })
     };
-    ensure(
+    ensure!(
         words(&said.name),
         "a name of lower-case words joined by hyphens",
         || format!("{:?}", said.name),
@@ -58,14 +58,14 @@ fn well_formed(said: &Description) -> Checked {
     let release = said.version.split(['-', '+']).next().unwrap_or_default();
     let parts: Vec<&str> = release.split('.').collect();
     let numbers = parts.len() == 3 && parts.iter().all(|part| part.parse::<u64>().is_ok());
-    ensure(
+    ensure!(
         numbers,
         "a version as semantic versioning writes it, such as 1.2.3",
         || format!("{:?}", said.version),
     )?;
-    ensure(!said.summary.trim().is_empty(), "a summary", || "none".into())?;
+    ensure!(!said.summary.trim().is_empty(), "a summary", || "none".into())?;
     let names: BTreeSet<&str> = said.extra.iter().map(|field| field.name.as_str()).collect();
-    ensure(
+    ensure!(
         names.len() == said.extra.len(),
         "each name of `extra` once",
         || format!("{:?}", said.extra),
@@ -75,7 +75,7 @@ fn well_formed(said: &Description) -> Checked {
 /// The defaults fit the schema, and are taken whether they are written or not.
 fn accepted(subject: &Subject, instance: &mut Instance, schema: &Schema) -> Checked {
     let defaults = schema.defaults();
-    ensure(
+    ensure!(
         schema.fits(&defaults),
         "defaults that fit their own schema",
         || defaults.to_string(),
@@ -88,7 +88,7 @@ fn accepted(subject: &Subject, instance: &mut Instance, schema: &Schema) -> Chec
     for (key, settings) in [(KEY, empty), ("written out", defaults)] {
         subject.did(format!("attach with {settings}"));
         let attached = instance.attach(key, &settings.to_string())?;
-        ensure(attached.is_ok(), "the defaults accepted", || {
+        ensure!(attached.is_ok(), "the defaults accepted", || {
             attached.as_ref().err().map(refusal).unwrap_or_default()
         })?;
     }

@@ -21,7 +21,7 @@ pub(in crate::check) fn half_open(subject: &Subject) -> Checked<Ran> {
         }
         any = true;
         let closed = recover(&mut circuit)?;
-        ensure(
+        ensure!(
             closed,
             format!("closed after at most {CALLS} good probes"),
             || format!("{} still", words::state(circuit.lease.state)),
@@ -44,7 +44,7 @@ fn lost_probes_are_given_up(circuit: &mut Circuit<'_>) -> Checked {
     circuit.permits.clear();
     admitted_in_time(circuit)?;
     let closed = recover(circuit)?;
-    ensure(closed, "closed after good probes", || {
+    ensure!(closed, "closed after good probes", || {
         format!("{} still", words::state(circuit.lease.state))
     })
 }
@@ -59,7 +59,7 @@ fn admitted_in_time(circuit: &mut Circuit<'_>) -> Checked {
     }
     circuit.advance(LONG);
     let last = circuit.acquire()?;
-    ensure(
+    ensure!(
         last.did == Did::Admitted,
         "a probe admitted: those before are long lost",
         || last.to_string(),
@@ -72,7 +72,7 @@ fn half_open_outlasts_other_modes(circuit: &mut Circuit<'_>) -> Checked {
         circuit.set_mode(mode)?;
         circuit.permits.clear();
         let state = circuit.lease.state;
-        ensure(state == State::HalfOpen, "half-open still", || {
+        ensure!(state == State::HalfOpen, "half-open still", || {
             words::state(state).into()
         })?;
     }

@@ -39,7 +39,7 @@ fn state_stands_still(subject: &Subject, settings: &str, mode: Mode, from: State
     }
     circuit.set_mode(mode)?;
     let fresh = circuit.look()?.counts;
-    ensure(
+    ensure!(
         counts_nothing(&fresh),
         "fresh counts after a change of mode",
         || format!("{fresh:?}"),
@@ -51,14 +51,14 @@ fn state_stands_still(subject: &Subject, settings: &str, mode: Mode, from: State
         circuit.advance(HOUR);
     }
     let status = circuit.look()?;
-    ensure(
+    ensure!(
         status.state == from && counts_nothing(&status.counts),
         format!("{} beneath, with nothing recorded", words::state(from)),
         || format!("{} with {:?}", words::state(status.state), status.counts),
     )?;
     circuit.set_mode(Mode::Automatic)?;
     let status = circuit.look()?;
-    ensure(
+    ensure!(
         status.state == from,
         format!("it goes on with {}", words::state(from)),
         || words::state(status.state).into(),
@@ -81,7 +81,7 @@ fn setting_it_again_changes_nothing(circuit: &mut Circuit<'_>) -> Checked {
         let before = circuit.look()?;
         circuit.set_mode(mode)?;
         let after = circuit.look()?;
-        ensure(
+        ensure!(
             before == after,
             "a mode that is set already changes nothing",
             || crate::check::circuit::differences(&before, &after).unwrap_or_default(),

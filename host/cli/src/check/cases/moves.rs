@@ -52,7 +52,7 @@ fn round(subject: &Subject, settings: &str) -> Checked {
         circuit.reset()?;
         circuit.half_open()?;
         circuit.trip(None)?;
-        ensure(
+        ensure!(
             circuit.lease.state == State::Open,
             "open after a trip from half-open",
             || "another state".into(),

@@ -23,7 +23,7 @@ pub(in crate::check) fn operator(subject: &Subject) -> Checked<Ran> {
 
 fn resets_forget(circuit: &mut Circuit<'_>) -> Checked {
     let closed = circuit.reset()?;
-    ensure(
+    ensure!(
         closed.transition.is_none(),
         "no move: the circuit was closed",
         || closed.to_string(),
@@ -36,7 +36,7 @@ fn resets_forget(circuit: &mut Circuit<'_>) -> Checked {
     circuit.reset()?;
     forgotten(&circuit.look()?)?;
     let again = circuit.reset()?;
-    ensure(
+    ensure!(
         again.transition.is_none(),
         "no move: the circuit is closed already",
         || again.to_string(),
@@ -51,7 +51,7 @@ fn forgotten(status: &Status) -> Checked {
         && status.cooldown_count.is_none()
         && status.last_failure.is_none()
         && status.last_cause.is_none();
-    ensure(nothing, "closed after a reset, with nothing recorded", || {
+    ensure!(nothing, "closed after a reset, with nothing recorded", || {
         format!("{status:?}")
     })
 }
@@ -73,29 +73,29 @@ pub(super) fn counts_nothing(counts: &Counts) -> bool {
 fn trips_last(circuit: &mut Circuit<'_>) -> Checked {
     let tripped = circuit.trip(Some(20 * SECOND))?;
     let status = circuit.look()?;
-    ensure(status.state == State::Open, "open after a trip", || {
+    ensure!(status.state == State::Open, "open after a trip", || {
         words::state(status.state).into()
     })?;
     let operation = tripped.transition.map(|transition| transition.operation);
-    ensure(operation == Some(Operation::Trip), "a trip", || {
+    ensure!(operation == Some(Operation::Trip), "a trip", || {
         tripped.to_string()
     })?;
     let Some(left) = status.retry_after else {
         return Ok(());
     };
-    ensure(left == 20 * SECOND, "a wait of 20s, as the operator said", || {
+    ensure!(left == 20 * SECOND, "a wait of 20s, as the operator said", || {
         words::time(left)
     })?;
     circuit.advance(5 * SECOND);
     for (wait, left) in [(SECOND, 15 * SECOND), (40 * SECOND, 40 * SECOND)] {
         let again = circuit.trip(Some(wait))?;
-        ensure(
+        ensure!(
             again.transition.is_none(),
             "no move: the circuit is open already",
             || again.to_string(),
         )?;
         let now = circuit.look()?.retry_after;
-        ensure(
+        ensure!(
             now == Some(left),
             format!("the later end: {} left", words::time(left)),
             || words::optional_time(now),
@@ -105,7 +105,7 @@ fn trips_last(circuit: &mut Circuit<'_>) -> Checked {
     if circuit.half_open()? {
         let again = circuit.trip(Some(SECOND))?;
         let operation = again.transition.map(|transition| transition.operation);
-        ensure(
+        ensure!(
             operation == Some(Operation::ReTrip),
             "a re-trip from half-open",
             || again.to_string(),
@@ -114,7 +114,7 @@ fn trips_last(circuit: &mut Circuit<'_>) -> Checked {
     circuit.reset()?;
     circuit.trip(Some(u64::MAX))?;
     let admitted = circuit.acquire()?;
-    ensure(
+    ensure!(
         circuit.lease.state == State::Open,
         "open for as long as there are nanoseconds",
         || admitted.to_string(),
@@ -126,13 +126,13 @@ fn commands_keep_the_mode(circuit: &mut Circuit<'_>) -> Checked {
         circuit.set_mode(mode)?;
         circuit.open()?;
         let status = circuit.look()?;
-        ensure(status.mode == mode, words::mode(mode), || {
+        ensure!(status.mode == mode, words::mode(mode), || {
             words::mode(status.mode).into()
         })?;
         circuit.reset()?;
         let status = circuit.look()?;
         let reset = status.mode == mode && status.state == State::Closed;
-        ensure(reset, format!("closed, and still {}", words::mode(mode)), || {
+        ensure!(reset, format!("closed, and still {}", words::mode(mode)), || {
             format!("{}, {}", words::state(status.state), words::mode(status.mode))
         })?;
     }

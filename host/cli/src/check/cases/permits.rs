@@ -55,7 +55,7 @@ fn a_probe_counts_once(circuit: &mut Circuit<'_>) -> Checked {
             return Ok(());
         };
         let first = circuit.end(0, outcome)?;
-        ensure(
+        ensure!(
             first.did == Did::Settled(true),
             "the probe's result counts",
             || first.to_string(),
@@ -80,13 +80,13 @@ fn ignored_probes_free_their_place(circuit: &mut Circuit<'_>) -> Checked {
     for _ in 0..circuit.permits.len().min(8) {
         let out = circuit.permits.len();
         let ignored = circuit.end(0, Outcome::Ignored)?;
-        ensure(
+        ensure!(
             circuit.lease.state == State::HalfOpen,
             "half-open still: an ignored probe says nothing",
             || ignored.to_string(),
         )?;
         let next = circuit.acquire()?;
-        ensure(
+        ensure!(
             next.did == Did::Admitted,
             format!("admitted: {} probes are under way, and {out} may be", out - 1),
             || next.to_string(),

@@ -58,7 +58,9 @@ pub(in crate::check) fn settings(subject: &Subject) -> Checked<Ran> {
     for (name, property) in &schema.properties {
         for value in misfits(property) {
             let settings = Value::Object(Map::from_iter([(name.clone(), value)]));
-            if !schema.fits(&settings) {
+            let duration = property.get("x-unit").is_some_and(|unit| unit == "duration");
+            let no_duration = duration && settings.get(name).is_some_and(Value::is_string);
+            if no_duration || !schema.fits(&settings) {
                 refused += is_refused(
                     subject,
                     "a misfit",
@@ -109,13 +111,13 @@ fn is_refused(subject: &Subject, name: &str, text: &str, field: Option<&str>) ->
     judge(configured, field)?;
     let after = circuit.look()?;
     let now = circuit.instance.lease_of(circuit.number)?;
-    ensure(
+    ensure!(
         before == after && lease == now,
         "nothing changed by refused settings",
         || differences(&before, &after).unwrap_or_else(|| "another lease".into()),
     )?;
     let fresh = circuit.instance.attach("another", subject.main_settings())?;
-    ensure(
+    ensure!(
         fresh.is_ok_and(|fresh| fresh.circuit != circuit.number),
         "nothing left behind under the key",
         || format!("{KEY:?} and \"another\" are one, or it is refused"),
@@ -129,7 +131,7 @@ fn judge(answer: Result<(), AttachError>, field: Option<&str>) -> Checked {
         Err(AttachError::Settings(error)) => {
             let at = field.is_none_or(|field| field == error.field);
             let pointer = error.field.is_empty() || error.field.starts_with('/');
-            ensure(
+            ensure!(
                 at && pointer && !error.problem.is_empty(),
                 format!(
                     "a settings error at {:?} that says what is wrong",

@@ -41,7 +41,7 @@ fn modes_go_over(subject: &Subject, settings: &str) -> Checked {
         let before = circuit.look_around()?;
         let mut restored = circuit.over(settings)?;
         let after = restored.look_around()?;
-        ensure(
+        ensure!(
             (after.mode, after.state) == (before.mode, before.state),
             format!("{}, {}", words::mode(mode), words::state(before.state)),
             || format!("{}, {}", words::mode(after.mode), words::state(after.state)),
@@ -67,23 +67,23 @@ fn waits_go_over(subject: &Subject, settings: &str) -> Checked {
     ] {
         let mut restored = circuit.restored(&snapshot, settings, age * SECOND)?;
         let after = restored.look()?;
-        ensure(after.state == State::Open, "open", || {
+        ensure!(after.state == State::Open, "open", || {
             words::state(after.state).into()
         })?;
-        ensure(
+        ensure!(
             after.cooldown_count == before.cooldown_count,
             format!("{:?} cycles left", before.cooldown_count),
             || format!("{:?}", after.cooldown_count),
         )?;
         if before.retry_after.is_some() {
-            ensure(
+            ensure!(
                 after.retry_after == Some(left * SECOND),
                 format!("{left}s left of the wait"),
                 || words::optional_time(after.retry_after),
             )?;
             restored.acquire()?;
             let open = restored.lease.state == State::Open;
-            ensure(
+            ensure!(
                 open == (left > 0),
                 if left > 0 {
                     "open until the wait is over"
@@ -106,7 +106,7 @@ fn probes_do_not(subject: &Subject, settings: &str) -> Checked {
     let mut restored = circuit.over(settings)?;
     let status = restored.look()?;
     let fresh = status.state == State::HalfOpen && status.counts.probes_in_flight == 0;
-    ensure(fresh, "half-open with no probe under way", || {
+    ensure!(fresh, "half-open with no probe under way", || {
         format!(
             "{} with {}",
             words::state(status.state),
@@ -114,7 +114,7 @@ fn probes_do_not(subject: &Subject, settings: &str) -> Checked {
         )
     })?;
     let probe = restored.acquire()?;
-    ensure(!restored.permits.is_empty(), "a probe admitted", || {
+    ensure!(!restored.permits.is_empty(), "a probe admitted", || {
         probe.to_string()
     })
 }
@@ -130,7 +130,7 @@ fn replaces_a_circuit(subject: &Subject, settings: &str) -> Checked {
         .restore(&closed, settings, 0)?
         .map_err(|error| Problem::refused(&error))?;
     circuit.did("restore over the circuit", "");
-    ensure(
+    ensure!(
         attached.circuit == circuit.number || circuit.instance.tripped()?.is_empty(),
         "one circuit under the key",
         || "two".into(),
