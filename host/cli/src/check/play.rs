@@ -2,8 +2,9 @@
 
 use tripwit::raw::{Mode, Outcome};
 
+use super::answer::{Answer, differences, report};
 use super::case::Case;
-use super::circuit::{Answer, Circuit, differences, report};
+use super::circuit::Circuit;
 use super::leased;
 use super::problem::{Checked, Problem, ensure_of};
 use super::step::Step;

@@ -46,6 +46,8 @@ struct Walk {
     steps: Vec<Step>,
     /// It comes out otherwise with another seed.
     draws: bool,
+    /// How many moves the circuit made.
+    moves: usize,
 }
 
 /// The walks of a check.
@@ -65,10 +67,11 @@ impl Walks {
                     settings: settings.clone(),
                     steps: Vec::new(),
                     draws: false,
+                    moves: 0,
                 };
                 subject.watch.set(Watch::Nothing);
                 let walker = Walker::new(subject, settings, rng.fork());
-                let came_through = walker.and_then(|walker| walker.walk(&mut walk.steps)).is_ok();
+                let came_through = walker.and_then(|walker| walker.walk(&mut walk)).is_ok();
                 walk.draws = play::draws(subject, settings, &walk.steps).unwrap_or(false);
                 subject.watch.set(Watch::All);
                 if first.is_none()
@@ -102,7 +105,12 @@ impl Walks {
 
 impl fmt::Display for Walks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} random walks of {STEPS} steps", self.walks.len())
+        let moves: usize = self.walks.iter().map(|walk| walk.moves).sum();
+        write!(
+            f,
+            "{} random walks of {STEPS} steps, {moves} moves in all",
+            self.walks.len()
+        )
     }
 }
 
@@ -160,12 +168,13 @@ impl<'s> Walker<'s> {
     }
 
     /// Every step is written down before it is taken.
-    fn walk(mut self, steps: &mut Vec<Step>) -> Checked {
-        while steps.len() < STEPS {
+    fn walk(mut self, walk: &mut Walk) -> Checked {
+        while walk.steps.len() < STEPS {
             let status = self.circuit.look()?;
             let step = self.choose(&status);
-            steps.push(step);
-            self.circuit.step(step)?;
+            walk.steps.push(step);
+            let answer = self.circuit.step(step)?;
+            walk.moves += usize::from(answer.transition.is_some());
         }
         Ok(())
     }
