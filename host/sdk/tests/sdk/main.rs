@@ -12,7 +12,11 @@ mod faults;
 #[cfg(feature = "raw")]
 mod raw;
 mod registry;
+mod restart;
 mod support;
+mod swap;
 mod telemetry;
 #[cfg(feature = "tower")]
 mod tower;
+mod watch;
+mod window;
