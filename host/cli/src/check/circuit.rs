@@ -183,7 +183,7 @@ impl<'s> Circuit<'s> {
                 self.advance(by);
                 Ok(Answer::NOTHING)
             }
-            Step::StepBack(by) => {
+            Step::Back(by) => {
                 self.stepped(step);
                 self.stepped_back = true;
                 self.clock.set_monotonic(self.now().saturating_sub(by));
@@ -240,7 +240,7 @@ impl<'s> Circuit<'s> {
         let late = permit.call_timeout.is_some_and(|limit| took > limit);
         let outcome = match outcome {
             Outcome::Success | Outcome::Failure if late => Outcome::Timeout,
-            outcome => outcome,
+            Outcome::Success | Outcome::Failure | Outcome::Timeout | Outcome::Ignored => outcome,
         };
         if permit.probe {
             self.void.push(permit.ticket);
@@ -280,9 +280,10 @@ impl<'s> Circuit<'s> {
     pub(crate) fn settle_void(&mut self, ticket: u64, report: &Report, case: Case) -> Checked<Answer> {
         let (before, lease) = (self.look()?, self.lease);
         let answer = self.settle(ticket, report)?;
-        let void = match case {
-            Case::Generations => "a ticket of an older generation",
-            _ => "a ticket that is used up or unknown",
+        let void = if case == Case::Generations {
+            "a ticket of an older generation"
+        } else {
+            "a ticket that is used up or unknown"
         };
         self.subject.mind(ensure_of!(
             case,

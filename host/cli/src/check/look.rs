@@ -4,7 +4,7 @@ use tripwit::raw::{Lease, Snapshot, Standing, State, Status};
 
 use super::answer::differences;
 use super::case::Case;
-use super::circuit::{Circuit, KEY};
+use super::circuit::{Circuit, KEY, Permit};
 use super::problem::{Checked, ensure_of};
 use super::words;
 
@@ -65,21 +65,23 @@ impl Circuit<'_> {
             "time-outs are among the failures",
             || format!("{counts:?}"),
         )?;
-        let out = self
-            .permits
-            .iter()
-            .filter(|permit| permit.probe && permit.generation == self.lease.generation);
-        let most = if status.state == State::HalfOpen {
-            out.count()
-        } else {
-            0
-        };
+        let most = self.probes_under_way();
         ensure_of!(
             Case::Permits,
             counts.probes_in_flight as usize <= most,
             format!("at most {most} probes in flight"),
             || format!("{} are counted", counts.probes_in_flight),
         )
+    }
+
+    /// How many probes can be in flight at the most.
+    fn probes_under_way(&self) -> usize {
+        let lease = &self.lease;
+        let counts = |permit: &&Permit| permit.probe && permit.generation == lease.generation;
+        match lease.state {
+            State::HalfOpen => self.permits.iter().filter(counts).count(),
+            State::Closed | State::Open => 0,
+        }
     }
 
     /// Looks in every way that there is, and sees that looking changes nothing.
@@ -103,71 +105,37 @@ impl Circuit<'_> {
             "the same description",
             || format!("now the name is {:?}", again.name),
         ))?;
-        let judged = self.judge_looks(&before, &lease, &tripped, &snapshot);
-        self.subject.mind(judged)?;
-        self.lease = lease;
-        Ok(before)
-    }
-
-    fn judge_looks(
-        &self,
-        before: &Status,
-        lease: &Lease,
-        tripped: &[String],
-        snapshot: &Snapshot,
-    ) -> Checked {
-        let named: &[&str] = if before.state == State::Closed {
-            &[]
-        } else {
-            &[KEY]
+        let named: &[&str] = match before.state {
+            State::Closed => &[],
+            State::Open | State::HalfOpen => &[KEY],
         };
-        ensure_of!(
+        self.subject.mind(ensure_of!(
             Case::Queries,
             tripped == named,
             format!("tripped names {named:?}"),
             || format!("{tripped:?}"),
-        )?;
-        let same = (
-            snapshot.state,
-            snapshot.mode,
-            snapshot.retry_after,
-            snapshot.cooldown_count,
-            snapshot.since,
-        ) == (
-            before.state,
-            before.mode,
-            before.retry_after,
-            before.cooldown_count,
-            before.since,
-        );
-        ensure_of!(
-            Case::Snapshots,
-            same && snapshot.key == KEY,
-            "the snapshot says what inspect shows: key, state, mode, wait, cycles, since",
-            || {
-                format!(
-                    "{} with wait {}, cycles {:?}, mode {}",
-                    words::state(snapshot.state),
-                    words::optional_time(snapshot.retry_after),
-                    snapshot.cooldown_count,
-                    words::mode(snapshot.mode)
-                )
-            },
-        )?;
-        let (held, now) = (&self.lease, (lease.generation, lease.state, lease.mode));
+        ))?;
+        self.subject.mind(judge_snapshot(&before, &snapshot))?;
+        self.subject.mind(self.judge_lease_of(&lease))?;
+        self.lease = lease;
+        Ok(before)
+    }
+
+    fn judge_lease_of(&self, lease: &Lease) -> Checked {
+        let held = &self.lease;
         ensure_of!(
             Case::Queries,
-            now == (held.generation, held.state, held.mode),
+            (lease.generation, lease.state, lease.mode) == (held.generation, held.state, held.mode),
             format!(
                 "the lease of generation {}: {}",
                 held.generation,
                 words::lease(held)
             ),
             || {
+                let lease_of = words::lease(lease);
                 format!(
-                    "lease-of answers one of generation {}: {}",
-                    lease.generation,
-                    words::lease(&lease)
+                    "lease-of answers one of generation {}: {lease_of}",
+                    lease.generation
                 )
             },
         )?;
@@ -176,8 +144,38 @@ impl Circuit<'_> {
             Case::Leases,
             !holds || held.standing == Standing::Ask || held.standing == lease.standing,
             words::lease(held),
-            || format!("lease-of answers {}", words::lease(&lease)),
-        )?;
-        Ok(())
+            || format!("lease-of answers {}", words::lease(lease)),
+        )
     }
+}
+
+/// A snapshot says what inspect shows.
+fn judge_snapshot(before: &Status, snapshot: &Snapshot) -> Checked {
+    let same = (
+        snapshot.state,
+        snapshot.mode,
+        snapshot.retry_after,
+        snapshot.cooldown_count,
+        snapshot.since,
+    ) == (
+        before.state,
+        before.mode,
+        before.retry_after,
+        before.cooldown_count,
+        before.since,
+    );
+    ensure_of!(
+        Case::Snapshots,
+        same && snapshot.key == KEY,
+        "the snapshot says what inspect shows: key, state, mode, wait, cycles, since",
+        || {
+            format!(
+                "{} with wait {}, cycles {:?}, mode {}",
+                words::state(snapshot.state),
+                words::optional_time(snapshot.retry_after),
+                snapshot.cooldown_count,
+                words::mode(snapshot.mode)
+            )
+        },
+    )
 }

@@ -9,7 +9,7 @@ use super::circuit::Circuit;
 use super::play;
 use super::problem::{Checked, Problem};
 use super::step::Step;
-use super::subject::{Subject, Watch};
+use super::subject::{History, Subject, Watch};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
@@ -57,8 +57,8 @@ pub(crate) struct Walks {
 }
 
 impl Walks {
-    /// Walks, from the subject's seed, those that come to no end left out. The first that breaks a promise is handed out too.
-    pub(crate) fn new(subject: &Subject) -> (Self, Option<Problem>) {
+    /// Walks, from the subject's seed, those that come to no end left out. The first that breaks a promise is handed out too, as short as can be.
+    pub(crate) fn new(subject: &Subject) -> (Self, Option<(Problem, History)>) {
         let (mut walks, mut first) = (Vec::new(), None);
         let mut rng = Rng::with_seed(subject.seed);
         for settings in &subject.settings {
@@ -77,7 +77,8 @@ impl Walks {
                 if first.is_none()
                     && let Err(problem) = walk.taken(subject, Play::Plain)
                 {
-                    first = Some(walk.clone().shortened(subject, Play::Plain, problem));
+                    let problem = walk.clone().shortened(subject, Play::Plain, problem);
+                    first = Some((problem, subject.history()));
                 }
                 if came_through {
                     walks.push(walk);
@@ -236,10 +237,7 @@ impl<'s> Walker<'s> {
         self.pick(&times).clamp(1, 1_000_000 * SECOND)
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T
-    where
-        T: Copy,
-    {
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         let place = self.rng.usize(0..from.len());
         #[expect(
             clippy::indexing_slicing,

@@ -29,11 +29,17 @@ fn every_function_of_the_contract_can_be_called() {
     };
     let settled = instance.settle(circuit, ticket, &failure).unwrap();
     assert!(settled.counted && settled.lease.state == State::Open);
-    assert_eq!(instance.settle_successes(circuit, ticket, 1).unwrap().transition, None);
+    assert_eq!(
+        instance.settle_successes(circuit, ticket, 1).unwrap().transition,
+        None
+    );
     assert_eq!(instance.tripped().unwrap(), ["orders"]);
     clock.advance(Duration::from_secs(5));
     assert_eq!(instance.inspect(circuit).unwrap().retry_after, Some(0));
-    assert_eq!(instance.set_mode(circuit, Mode::Shadow).unwrap().lease.mode, Mode::Shadow);
+    assert_eq!(
+        instance.set_mode(circuit, Mode::Shadow).unwrap().lease.mode,
+        Mode::Shadow
+    );
     assert!(instance.configure(circuit, "{}").unwrap().is_ok());
     assert_eq!(instance.trip(circuit, Some(1)).unwrap().transition, None);
     let snapshot = instance.save(circuit).unwrap();
@@ -61,7 +67,10 @@ fn what_a_component_tells_is_heard_once() {
         panic!("{heard:?}");
     };
     assert_eq!((name.as_str(), attributes.len()), ("orders trip", 0));
-    assert!(message.starts_with("Circuit breaker tripped for topic orders"), "{message}");
+    assert!(
+        message.starts_with("Circuit breaker tripped for topic orders"),
+        "{message}"
+    );
     assert_eq!(instance.heard(), tripwit::raw::Heard::default());
 }
 
