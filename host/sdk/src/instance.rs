@@ -98,9 +98,9 @@ impl Instance {
 }
 
 macro_rules! exports {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty = $call:ident, $export:literal;)*) => {
+    ($($(#[$attribute:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty = $call:ident, $export:literal;)*) => {
         impl Instance {$(
-            $(#[$doc])*
+            $(#[$attribute])*
             pub(crate) fn $name(&mut self, $($arg: $type),*) -> Result<$result, Fault> {
                 self.store.set_epoch_deadline(DEADLINE_TICKS);
                 let _quiet = quiet();
@@ -122,11 +122,15 @@ exports! {
     fn acquire(circuit: u32) -> wit::Admission = call_acquire, "acquire";
     fn settle(circuit: u32, ticket: u64, report: &types::Report) -> wit::Settlement = call_settle, "settle";
     fn settle_successes(circuit: u32, ticket: u64, count: u32) -> types::Moved = call_settle_successes, "settle-successes";
+    #[cfg(feature = "raw")]
+    fn lease_of(circuit: u32) -> types::Lease = call_lease_of, "lease-of";
     fn trip(circuit: u32, wait: Option<u64>) -> types::Moved = call_trip, "trip";
     fn reset(circuit: u32) -> types::Moved = call_reset, "reset";
     fn set_mode(circuit: u32, mode: types::Mode) -> types::Moved = call_set_mode, "set-mode";
     fn cool_down() -> Vec<(u32, types::Moved)> = call_cool_down, "cool-down";
     fn inspect(circuit: u32) -> wit::Status = call_inspect, "inspect";
+    #[cfg(feature = "raw")]
+    fn tripped() -> Vec<String> = call_tripped, "tripped";
     fn save(circuit: u32) -> wit::Snapshot = call_save, "save";
     fn restore(snapshot: &wit::Snapshot, settings: &str, age: u64) -> Result<wit::Attachment, wit::AttachError> = call_restore, "restore";
 }

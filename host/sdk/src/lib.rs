@@ -63,6 +63,7 @@
 //! # Features
 //!
 //! - `opentelemetry-sdk`: a span processor that counts trips and a sampler that lets it, in the module `otel`.
+//! - `raw`: a component's own functions, for programs that examine policies, in the module `raw`.
 //! - `tower`: a [tower](https://docs.rs/tower) layer, in the module `tower`.
 
 mod admission;
@@ -103,6 +104,8 @@ mod permit;
 mod policy;
 mod precheck;
 mod providers;
+#[cfg(feature = "raw")]
+pub mod raw;
 mod regime;
 mod registry;
 mod rejection;

@@ -32,6 +32,12 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
+    /// Everything, and how much more there was.
+    #[cfg(feature = "raw")]
+    pub(crate) fn into_parts(self) -> (Vec<Told>, u64) {
+        (self.told, self.dropped)
+    }
+
     pub(crate) fn add(&mut self, told: Told) {
         let bytes = self.bytes + told.size();
         if self.told.len() < CAPACITY && bytes <= MAX_BYTES {

@@ -9,6 +9,8 @@
 mod bad_input;
 mod calls;
 mod faults;
+#[cfg(feature = "raw")]
+mod raw;
 mod registry;
 mod restart;
 mod support;

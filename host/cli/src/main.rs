@@ -1,0 +1,56 @@
+//! The `tripwit` command: what can be done with a breaker policy from a terminal.
+
+mod check;
+mod load;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Works with breaker policies: WebAssembly components that decide when a circuit opens and closes.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tripwit",
+    version,
+    after_help = "Exit codes: 0 all is well; 1 the policy failed a check; 2 bad input, such as a file that is no component."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    let ended = match arguments.command {
+        Command::Check(arguments) => check::run(&arguments),
+    };
+    ended.unwrap_or_else(|error| {
+        terminal::complain(&format!("{error:#}"));
+        ExitCode::from(2)
+    })
+}
+
+/// Help goes to standard output as it is; bad arguments are answered with one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        terminal::say(error.render().to_string().trim_end());
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let line = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("error: ");
+    terminal::complain(&format!("{line}; see `tripwit --help`"));
+    ExitCode::from(2)
+}
