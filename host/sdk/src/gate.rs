@@ -23,7 +23,6 @@ pub(crate) struct Gate {
 }
 
 /// Read by every call, written at each crossing.
-#[repr(align(128))]
 struct Words {
     /// Even: at rest. Odd: being written. Half of it is the epoch.
     sequence: AtomicU64,
@@ -37,8 +36,6 @@ struct Words {
     call_timeout: AtomicU64,
 }
 
-/// Apart from the rest, since under some leases every success writes it.
-#[repr(align(128))]
 struct Kept(AtomicU64);
 
 /// A lease as one moment showed it.

@@ -1,18 +1,20 @@
 //! Loading a policy: a component, compiled and linked once.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
 use wasmtime::component::{Component, Linker};
 
 use crate::bindings::BreakerPre;
 use crate::bindings::exports::tripwit::breaker::policy::Setup;
 use crate::builder::DEFAULT_MAX_MEMORY;
 use crate::clock::SystemClock;
+use crate::digest::Digest;
 use crate::engine::engine;
 use crate::error::PolicyError;
 use crate::instance::{Fault, Host, Instance, Start, link};
@@ -29,7 +31,7 @@ pub struct Policy(Arc<Loaded>);
 struct Loaded {
     pre: BreakerPre<Host>,
     description: Description,
-    digest: String,
+    digest: Digest,
 }
 
 /// What a policy says about itself.
@@ -59,6 +61,17 @@ impl Policy {
         shipped(&LOADED, include_bytes!("../components/consecutive.wasm"))
     }
 
+    /// The shipped policy that opens when too large a share of the last calls, or of those of the last seconds, failed or
+    /// were slow. Compiled once a process.
+    ///
+    /// # Errors
+    ///
+    /// When the WebAssembly engine cannot be used on this machine.
+    pub fn window() -> Result<Self, PolicyError> {
+        static LOADED: Mutex<Option<Policy>> = Mutex::new(None);
+        shipped(&LOADED, include_bytes!("../components/window.wasm"))
+    }
+
     /// The shipped policy of an outbox: a failure opens, cool-down cycles close. Compiled once a process.
     ///
     /// # Errors
@@ -75,12 +88,32 @@ impl Policy {
     ///
     /// When the file cannot be read, or as [`from_bytes`](Self::from_bytes).
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, PolicyError> {
-        let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|source| PolicyError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        Self::from_bytes(&bytes)
+        Self::from_bytes(&read(path.as_ref())?)
+    }
+
+    /// Loads a component from a file, if its digest is one of those that are allowed. Nothing of another one is looked at.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, its digest is not allowed, or as [`from_bytes`](Self::from_bytes).
+    pub fn from_pinned_file(path: impl AsRef<Path>, allowed: &[Digest]) -> Result<Self, PolicyError> {
+        Self::from_pinned_bytes(&read(path.as_ref())?, allowed)
+    }
+
+    /// Loads a component from its bytes, if their digest is one of those that are allowed.
+    ///
+    /// # Errors
+    ///
+    /// When the digest is not allowed, or as [`from_bytes`](Self::from_bytes).
+    pub fn from_pinned_bytes(bytes: &[u8], allowed: &[Digest]) -> Result<Self, PolicyError> {
+        let found = Digest::of(bytes);
+        if !allowed.contains(&found) {
+            return Err(PolicyError::NotAllowed {
+                found,
+                allowed: allowed.len(),
+            });
+        }
+        Self::from_bytes(bytes)
     }
 
     /// Loads a component from its bytes: checks what it is and what it imports, compiles it, and starts it once on
@@ -102,7 +135,7 @@ impl Policy {
         Ok(Self(Arc::new(Loaded {
             pre,
             description,
-            digest: digest(bytes),
+            digest: Digest::of(bytes),
         })))
     }
 
@@ -112,10 +145,15 @@ impl Policy {
         &self.0.description
     }
 
-    /// The component's digest: `sha256:` and 64 hexadecimal digits.
+    /// The component's digest.
     #[must_use]
-    pub fn digest(&self) -> &str {
-        &self.0.digest
+    pub fn digest(&self) -> Digest {
+        self.0.digest
+    }
+
+    /// Whether both are the same policy by name, in the same version or another.
+    pub(crate) fn is_version_of(&self, other: &Self) -> bool {
+        self.description().name == other.description().name
     }
 
     pub(crate) fn pre(&self) -> &BreakerPre<Host> {
@@ -173,10 +211,20 @@ fn describe(pre: &BreakerPre<Host>) -> Result<Description, Fault> {
     })
 }
 
-fn digest(bytes: &[u8]) -> String {
-    let mut text = String::from("sha256:");
-    for byte in Sha256::digest(bytes) {
-        text.push_str(&format!("{byte:02x}"));
+/// Reads a file that is no larger than a component may be.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PolicyError> {
+    let failed = |source| PolicyError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    let size = file.metadata().map_err(failed)?.len();
+    let limit = precheck::MAX_BYTES as u64;
+    if size > limit {
+        return Err(PolicyError::TooLarge { size, limit });
     }
-    text
+    let mut bytes = Vec::new();
+    // One that grows while it is read is refused by its size all the same.
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
 }

@@ -10,7 +10,11 @@ mod bad_input;
 mod calls;
 mod faults;
 mod registry;
+mod restart;
 mod support;
+mod swap;
 mod telemetry;
 #[cfg(feature = "tower")]
 mod tower;
+mod watch;
+mod window;
