@@ -2,10 +2,11 @@
 //! policy goes, and `TRIPWIT_SEED` which way.
 
 use anyhow::{Context, Result};
-use tripwit_conformance::refinement::{CONSECUTIVE, OUTBOX, Refined, every_step, random};
-use tripwit_core::{Consecutive, Outbox, Policy};
+use tripwit_conformance::refinement::{CONSECUTIVE, OUTBOX, Refined, WINDOW, every_step, random};
+use tripwit_core::{Consecutive, Outbox, Policy, Window};
 use tripwit_leases::settings::{
-    BACK_OFF, CALL_TIMEOUT, NO_CYCLES, RETRY_AFTER, Setting, THRESHOLD, TWO_CYCLES, TWO_PROBES,
+    BACK_OFF, CALL_TIMEOUT, LAST_CALLS, LAST_TICKS, NO_CYCLES, RETRY_AFTER, SLOW_CALLS, Setting, THRESHOLD,
+    TWO_CYCLES, TWO_PROBES,
 };
 
 /// Steps of each policy where nothing else is said.
@@ -52,6 +53,11 @@ fn outbox_goes_the_same_way_as_a_component() -> Result<()> {
 }
 
 #[test]
+fn window_goes_the_same_way_as_a_component() -> Result<()> {
+    goes_the_same_way(WINDOW, &["Trip", "ReTrip", "HalfOpen", "Reset"])
+}
+
+#[test]
 fn consecutive_takes_every_step_as_a_component() -> Result<()> {
     takes_every_step::<Consecutive>(
         CONSECUTIVE,
@@ -62,4 +68,9 @@ fn consecutive_takes_every_step_as_a_component() -> Result<()> {
 #[test]
 fn outbox_takes_every_step_as_a_component() -> Result<()> {
     takes_every_step::<Outbox>(OUTBOX, &[NO_CYCLES, TWO_CYCLES])
+}
+
+#[test]
+fn window_takes_every_step_as_a_component() -> Result<()> {
+    takes_every_step::<Window>(WINDOW, &[LAST_CALLS, LAST_TICKS, SLOW_CALLS])
 }

@@ -42,3 +42,15 @@ pub const OUTBOX: Refined = Refined {
         r#"{"cooldown_count": 1000000}"#,
     ],
 };
+
+/// The policy `window`.
+pub const WINDOW: Refined = Refined {
+    policy: PolicyName::Window,
+    settings: &[
+        "{}",
+        r#"{"window_calls": 4, "failure_rate": 50, "probe_calls": 2, "open_for": "1ms", "probe_timeout": "1ms", "call_timeout": null}"#,
+        r#"{"window_calls": 50, "minimum_calls": 5, "failure_rate": 33.333, "slow_after": "1ms", "slow_rate": 60, "probes": 3, "probe_calls": 5, "open_for": "2ms"}"#,
+        r#"{"window_time": "10ms", "buckets": 5, "minimum_calls": 3, "failure_rate": 40, "probe_calls": 1, "open_for": "3ms", "backoff_factor": 3}"#,
+        r#"{"window_time": "1h", "buckets": 60, "minimum_calls": 2, "failure_rate": 100, "slow_after": "1s", "slow_rate": 0.001, "jitter": 0.5, "retry_after_max": "1m"}"#,
+    ],
+};
