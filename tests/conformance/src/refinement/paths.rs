@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tripwit::{Clock, ManualClock};
 use tripwit_core::{Decision, Lease, Nanoseconds, Outcome, Policy, Report, Ticket};
 use tripwit_leases::settings::Setting;
@@ -62,6 +62,8 @@ pub fn every_step<P: Policy>(refined: Refined, setting: &Setting) -> Result<Repl
 
 /// Takes a path with a circuit of its own.
 fn take(pair: &mut Pair, clock: &ManualClock, settings: &str, path: &[Step]) -> Result<()> {
+    // Windows of time are cut where the clock is a multiple of their width, and the walk began at 0.
+    clock.set_monotonic(clock.monotonic().div_ceil(SECOND).saturating_add(1) * SECOND);
     let attachment = pair.both("attach", |guest| guest.attach("key", settings))??;
     let mut caller = Caller {
         circuit: attachment.circuit,
@@ -74,6 +76,9 @@ fn take(pair: &mut Pair, clock: &ManualClock, settings: &str, path: &[Step]) -> 
     pair.look_at(caller.circuit)?;
     pair.both("detach", |guest| guest.detach(caller.circuit))
 }
+
+/// Every width of a setting that is walked divides it. Nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 
 /// A host that asks about each call.
 struct Caller {
@@ -142,6 +147,10 @@ impl Caller {
         permit: usize,
         outcome: Outcome,
     ) -> Result<()> {
+        ensure!(
+            permit < self.permits.len(),
+            "the walk admitted a call that these rejected"
+        );
         let permit = self.permits.remove(permit);
         let took = clock.monotonic().saturating_sub(permit.started);
         let late = permit.call_timeout.is_some_and(|limit| took > limit);
