@@ -3,7 +3,7 @@
 //! A [`Rule`] says when a closed circuit opens and what its probes prove; [`Timed`] is the machine around it, and
 //! [`Recovery`](crate::Recovery) holds the settings of that machine.
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 
 use crate::{
     Context, Counts, Decision, Field, Instant, Nanoseconds, Operation, Outcome, Policy, Rejection,
@@ -21,8 +21,12 @@ pub struct Timed<R> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase<R> {
     Closed(R),
-    Open { until: Instant, reopenings: u32 },
-    HalfOpen(HalfOpen),
+    Open {
+        until: Instant,
+        reopenings: u32,
+    },
+    /// Boxed, since of many circuits few are in it.
+    HalfOpen(Box<HalfOpen>),
 }
 
 impl<R: Rule> Timed<R> {
@@ -166,7 +170,7 @@ impl<R: Rule> Policy for Timed<R> {
                     ..HalfOpen::default()
                 };
                 let decision = Self::probe(&mut half_open, cx);
-                self.enter(Phase::HalfOpen(half_open));
+                self.enter(Phase::HalfOpen(Box::new(half_open)));
                 let transition = Transition {
                     operation: Operation::HalfOpen,
                     cause: cx.cause,
@@ -278,7 +282,7 @@ impl<R: Rule> Policy for Timed<R> {
             Phase::Closed(rule) => *rule = R::fresh(settings),
             Phase::Open { .. } => {}
             Phase::HalfOpen(half_open) => {
-                *half_open = HalfOpen {
+                **half_open = HalfOpen {
                     reopenings: half_open.reopenings,
                     ..HalfOpen::default()
                 };
@@ -355,11 +359,11 @@ impl<R: Rule> Policy for Timed<R> {
             }
             State::HalfOpen => {
                 let counts = R::adopt_probes(cx.settings, &saved.counts);
-                Phase::HalfOpen(HalfOpen {
+                Phase::HalfOpen(Box::new(HalfOpen {
                     out: Vec::new(),
                     counts,
                     reopenings,
-                })
+                }))
             }
         };
         Ok(Self { phase })

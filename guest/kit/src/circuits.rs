@@ -1,5 +1,6 @@
 //! The circuits of one instance, by key and by number.
 
+mod slots;
 mod take_over;
 mod texts;
 mod words;
@@ -18,6 +19,7 @@ use tripwit_core::{
     Transition,
 };
 
+use slots::Slots;
 use texts::Texts;
 pub use words::{Admission, Attachment, Host, Moved, Settlement, Setup, Snapshot, Stamped, Status};
 
@@ -39,8 +41,22 @@ struct Slot<P: Policy> {
     settings: Arc<str>,
     circuit: Circuit<P>,
     since: Timestamp,
-    last_failure: Option<Timestamp>,
-    last_cause: Option<Box<str>>,
+    /// Boxed, since of many circuits few have one.
+    last_failure: Option<Box<Failure>>,
+}
+
+/// The last failure that counted.
+#[derive(Debug)]
+struct Failure {
+    at: Timestamp,
+    cause: Option<Box<str>>,
+}
+
+impl Failure {
+    fn new(at: Timestamp, cause: Option<&str>) -> Box<Self> {
+        let cause = cause.map(shorten).map(Into::into);
+        Box::new(Self { at, cause })
+    }
 }
 
 /// The circuits of one instance. Where a number is not attached, an operation answers `None`.
@@ -49,8 +65,7 @@ pub struct Circuits<P: Policy, H> {
     host: H,
     setup: Setup,
     numbers: Numbers,
-    slots: Vec<Option<Slot<P>>>,
-    free: Vec<u32>,
+    slots: Slots<Slot<P>>,
     by_key: BTreeMap<Arc<str>, u32>,
     texts: Texts<P>,
 }
@@ -62,8 +77,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             host,
             setup: Setup::default(),
             numbers: Numbers::default(),
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slots::new(),
             by_key: BTreeMap::new(),
             texts: Texts::new(),
         }
@@ -119,7 +133,6 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             circuit,
             since,
             last_failure: None,
-            last_cause: None,
         };
         Ok(Attachment {
             circuit: self.insert(slot)?,
@@ -138,7 +151,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             circuit.configure(parsed, env);
             None
         })?;
-        let slot = self.slots.get_mut(number as usize)?.as_mut()?;
+        let slot = self.slots.get_mut(number)?;
         let old = core::mem::replace(&mut slot.settings, text);
         self.texts.forget(&old);
         Some(Ok(moved))
@@ -146,9 +159,8 @@ impl<P: Policy, H: Host> Circuits<P, H> {
 
     /// Forgets a circuit. Its number may be handed out again.
     pub fn detach(&mut self, number: u32) -> Option<()> {
-        let slot = self.slots.get_mut(number as usize)?.take()?;
+        let slot = self.slots.remove(number)?;
         self.by_key.remove(&slot.key);
-        self.free.push(number);
         let Slot {
             settings, circuit, ..
         } = slot;
@@ -178,9 +190,8 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         let transition = self.tell(number, settlement.transition);
         if failed {
             let at = transition.map_or_else(|| self.host.wall(), |stamped| stamped.at);
-            let slot = self.slots.get_mut(number as usize)?.as_mut()?;
-            slot.last_failure = Some(at);
-            slot.last_cause = report.cause.as_deref().map(shorten).map(Into::into);
+            let slot = self.slots.get_mut(number)?;
+            slot.last_failure = Some(Failure::new(at, report.cause.as_deref()));
         }
         Some(Settlement {
             counted: settlement.counted,
@@ -210,9 +221,8 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     /// Closes the circuit and forgets what was recorded.
     pub fn reset(&mut self, number: u32) -> Option<Moved> {
         let moved = self.command(number, Circuit::reset)?;
-        let slot = self.slots.get_mut(number as usize)?.as_mut()?;
+        let slot = self.slots.get_mut(number)?;
         slot.last_failure = None;
-        slot.last_cause = None;
         Some(moved)
     }
 
@@ -257,8 +267,11 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             retry_after: slot.circuit.retry_after(now),
             cooldown_count: slot.circuit.cooldown_count(),
             counts: slot.circuit.counts(now),
-            last_failure: slot.last_failure,
-            last_cause: slot.last_cause.clone(),
+            last_failure: slot.last_failure.as_ref().map(|failure| failure.at),
+            last_cause: slot
+                .last_failure
+                .as_ref()
+                .and_then(|failure| failure.cause.clone()),
         })
     }
 
@@ -274,30 +287,24 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     }
 
     fn attached(&self, number: u32) -> Option<&Slot<P>> {
-        self.slots.get(number as usize)?.as_ref()
+        self.slots.get(number)
     }
 
     fn insert(&mut self, slot: Slot<P>) -> Result<u32, AttachError> {
-        let number = match self.free.pop() {
-            Some(number) => number,
-            None if self.slots.len() >= MAX_CIRCUITS as usize => {
-                let Slot {
-                    settings, circuit, ..
-                } = slot;
+        let key = slot.key.clone();
+        match self.slots.insert(slot) {
+            Ok(number) => {
+                self.by_key.insert(key, number);
+                Ok(number)
+            }
+            Err(Slot {
+                settings, circuit, ..
+            }) => {
                 drop(circuit);
                 self.texts.forget(&settings);
-                return Err(AttachError::Full(MAX_CIRCUITS));
+                Err(AttachError::Full(MAX_CIRCUITS))
             }
-            None => {
-                self.slots.push(None);
-                u32::try_from(self.slots.len().saturating_sub(1)).unwrap_or(u32::MAX)
-            }
-        };
-        self.by_key.insert(slot.key.clone(), number);
-        if let Some(place) = self.slots.get_mut(number as usize) {
-            *place = Some(slot);
         }
-        Ok(number)
     }
 
     fn event<R>(
@@ -306,7 +313,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         event: impl FnOnce(&mut Circuit<P>, &mut Env<'_>) -> R,
     ) -> Option<(R, Lease)> {
         let now = self.host.monotonic();
-        let slot = self.slots.get_mut(number as usize)?.as_mut()?;
+        let slot = self.slots.get_mut(number)?;
         let mut env = Env {
             now,
             key: &slot.key,
@@ -331,7 +338,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     fn tell(&mut self, number: u32, transition: Option<Transition>) -> Option<Stamped> {
         let transition = transition?;
         let at = self.host.wall();
-        let slot = self.slots.get_mut(number as usize)?.as_mut()?;
+        let slot = self.slots.get_mut(number)?;
         if transition.before != transition.after {
             slot.since = at;
         }

@@ -13,14 +13,21 @@ use wasmtime::component::{Component, Linker};
 use crate::bindings::BreakerPre;
 use crate::bindings::exports::tripwit::breaker::policy::Setup;
 use crate::builder::DEFAULT_MAX_MEMORY;
+use crate::cache::Cache;
 use crate::clock::SystemClock;
 use crate::digest::Digest;
 use crate::engine::engine;
 use crate::error::PolicyError;
 use crate::instance::{Fault, Host, Instance, Start, link};
 use crate::instrumentation::Instrumentation;
+use crate::loader::Loader;
 use crate::precheck;
 use crate::status::{FieldValue, fields};
+
+/// The shipped components.
+pub(crate) const CONSECUTIVE: &[u8] = include_bytes!("../components/consecutive.wasm");
+pub(crate) const OUTBOX: &[u8] = include_bytes!("../components/outbox.wasm");
+pub(crate) const WINDOW: &[u8] = include_bytes!("../components/window.wasm");
 
 /// A breaker policy: a component that is compiled, linked and found to start.
 ///
@@ -58,7 +65,7 @@ impl Policy {
     /// When the WebAssembly engine cannot be used on this machine.
     pub fn consecutive() -> Result<Self, PolicyError> {
         static LOADED: Mutex<Option<Policy>> = Mutex::new(None);
-        shipped(&LOADED, include_bytes!("../components/consecutive.wasm"))
+        shipped(&LOADED, CONSECUTIVE)
     }
 
     /// The shipped policy that opens when too large a share of the last calls, or of those of the last seconds, failed or
@@ -69,7 +76,7 @@ impl Policy {
     /// When the WebAssembly engine cannot be used on this machine.
     pub fn window() -> Result<Self, PolicyError> {
         static LOADED: Mutex<Option<Policy>> = Mutex::new(None);
-        shipped(&LOADED, include_bytes!("../components/window.wasm"))
+        shipped(&LOADED, WINDOW)
     }
 
     /// The shipped policy of an outbox: a failure opens, cool-down cycles close. Compiled once a process.
@@ -79,7 +86,7 @@ impl Policy {
     /// When the WebAssembly engine cannot be used on this machine.
     pub fn outbox() -> Result<Self, PolicyError> {
         static LOADED: Mutex<Option<Policy>> = Mutex::new(None);
-        shipped(&LOADED, include_bytes!("../components/outbox.wasm"))
+        shipped(&LOADED, OUTBOX)
     }
 
     /// Loads a component from a file.
@@ -91,31 +98,6 @@ impl Policy {
         Self::from_bytes(&read(path.as_ref())?)
     }
 
-    /// Loads a component from a file, if its digest is one of those that are allowed. Nothing of another one is looked at.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, its digest is not allowed, or as [`from_bytes`](Self::from_bytes).
-    pub fn from_pinned_file(path: impl AsRef<Path>, allowed: &[Digest]) -> Result<Self, PolicyError> {
-        Self::from_pinned_bytes(&read(path.as_ref())?, allowed)
-    }
-
-    /// Loads a component from its bytes, if their digest is one of those that are allowed.
-    ///
-    /// # Errors
-    ///
-    /// When the digest is not allowed, or as [`from_bytes`](Self::from_bytes).
-    pub fn from_pinned_bytes(bytes: &[u8], allowed: &[Digest]) -> Result<Self, PolicyError> {
-        let found = Digest::of(bytes);
-        if !allowed.contains(&found) {
-            return Err(PolicyError::NotAllowed {
-                found,
-                allowed: allowed.len(),
-            });
-        }
-        Self::from_bytes(bytes)
-    }
-
     /// Loads a component from its bytes: checks what it is and what it imports, compiles it, and starts it once on
     /// trial.
     ///
@@ -124,10 +106,39 @@ impl Policy {
     /// When the bytes are no component, are more than 32 MiB, import anything beyond two clocks, log and spans, speak
     /// another version of the contract, or do not start. Each error names what it is about.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
-        precheck::check(bytes)?;
-        let engine = engine().map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
-        let component = Component::new(&engine, bytes)
-            .map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
+        Self::loader().bytes(bytes)
+    }
+
+    /// Loads policies on conditions: only with known digests, with compiled code kept for the next process.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let audited = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".parse()?;
+    /// let policy = tripwit::Policy::loader()
+    ///     .allow([audited])
+    ///     .cache("/var/cache/orders/policies")?
+    ///     .file("/etc/orders/policy.wasm")?;
+    /// # drop(policy);
+    /// # Ok(()) }
+    /// ```
+    pub fn loader() -> Loader {
+        Loader::default()
+    }
+
+    /// Compiles what was found good, or takes it as it was compiled before, links it and starts it once on trial.
+    pub(crate) fn compiled(bytes: &[u8], digest: Digest, cache: Option<&Cache>) -> Result<Self, PolicyError> {
+        let failed = |error: wasmtime::Error| PolicyError::Compile(error.into_boxed_dyn_error());
+        let engine = engine().map_err(failed)?;
+        let component = match cache.and_then(|cache| cache.read(&engine, digest)) {
+            Some(component) => component,
+            None => {
+                let component = Component::new(&engine, bytes).map_err(failed)?;
+                if let Some(Err(error)) = cache.map(|cache| cache.write(&engine, digest, &component)) {
+                    tracing::warn!(target: "tripwit", problem = %error, "A compiled policy cannot be kept");
+                }
+                component
+            }
+        };
         let pre = linked(&component).map_err(|error| PolicyError::Link(error.into_boxed_dyn_error()))?;
         let description = describe(&pre).map_err(|fault| PolicyError::Faulty {
             problem: fault.text(),
@@ -135,7 +146,7 @@ impl Policy {
         Ok(Self(Arc::new(Loaded {
             pre,
             description,
-            digest: Digest::of(bytes),
+            digest,
         })))
     }
 

@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime};
 use crate::breakers::Breakers;
 use crate::digest::Digest;
 use crate::error::{PolicyError, SwapError};
-use crate::policy::{Policy, read};
+use crate::loader::Loader;
+use crate::policy::read;
 use crate::table::SettingsTable;
 
 /// Watches a component file, or a folder of them, and lets what is found there decide.
@@ -40,7 +41,7 @@ use crate::table::SettingsTable;
 pub struct Watch {
     breakers: Breakers,
     path: PathBuf,
-    allowed: Option<Vec<Digest>>,
+    loader: Loader,
     interval: Duration,
     /// What it looked like the last time.
     seen: Option<Look>,
@@ -122,7 +123,7 @@ impl Watch {
         Self {
             breakers: breakers.clone(),
             path: path.into(),
-            allowed: None,
+            loader: Loader::default(),
             interval: Duration::from_secs(1),
             seen: None,
             settled: None,
@@ -131,7 +132,13 @@ impl Watch {
 
     /// Takes only components with these digests. Default: any. Called again, it adds to them.
     pub fn allow(mut self, digests: impl IntoIterator<Item = Digest>) -> Self {
-        self.allowed.get_or_insert_default().extend(digests);
+        self.loader = self.loader.allow(digests);
+        self
+    }
+
+    /// Loads components this way: [`Policy::loader`] says which ways there are. Default: as [`Policy::from_file`] does.
+    pub fn loader(mut self, loader: Loader) -> Self {
+        self.loader = loader;
         self
     }
 
@@ -222,12 +229,11 @@ impl Watch {
         let regime = self.breakers.0.env.regime();
         let now = &regime.policy;
         let same = Digest::of(&bytes) == now.digest();
-        let candidate = match &self.allowed {
-            Some(allowed) => Policy::from_pinned_bytes(&bytes, allowed),
-            None if same => Ok(now.clone()),
-            None => Policy::from_bytes(&bytes),
-        }
-        .map_err(policy)?;
+        let candidate = if same {
+            now.clone()
+        } else {
+            self.loader.bytes(&bytes).map_err(policy)?
+        };
         let kept = if candidate.is_version_of(now) {
             regime.settings.clone()
         } else {
@@ -261,7 +267,7 @@ impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
             .field("path", &self.path)
-            .field("allowed", &self.allowed)
+            .field("loader", &self.loader)
             .field("interval", &self.interval)
             .finish_non_exhaustive()
     }

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 
 use tripwit_core::{Circuit, Env, Nanoseconds, Policy};
 
-use super::{Attachment, Circuits, Host, Slot, Snapshot, check_key, shorten};
+use super::{Attachment, Circuits, Failure, Host, Slot, Snapshot, check_key};
 use crate::AttachError;
 
 impl<P: Policy, H: Host> Circuits<P, H> {
@@ -18,8 +18,12 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             settings: slot.settings.to_string(),
             saved: slot.circuit.save(now),
             since: slot.since,
-            last_failure: slot.last_failure,
-            last_cause: slot.last_cause.as_deref().map(ToString::to_string),
+            last_failure: slot.last_failure.as_ref().map(|failure| failure.at),
+            last_cause: slot
+                .last_failure
+                .as_ref()
+                .and_then(|failure| failure.cause.as_deref())
+                .map(ToString::to_string),
             detail_format: if detail.is_empty() {
                 String::new()
             } else {
@@ -67,18 +71,15 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             settings: text,
             circuit,
             since: snapshot.since,
-            last_failure: snapshot.last_failure,
-            last_cause: snapshot.last_cause.as_deref().map(shorten).map(Into::into),
+            last_failure: snapshot
+                .last_failure
+                .map(|at| Failure::new(at, snapshot.last_cause.as_deref())),
         };
         if let Some(&number) = self.by_key.get(snapshot.key.as_str()) {
-            let old = self
-                .slots
-                .get_mut(number as usize)
-                .and_then(|place| place.replace(slot));
-            if let Some(Slot {
-                settings, circuit, ..
-            }) = old
-            {
+            if let Some(place) = self.slots.get_mut(number) {
+                let Slot {
+                    settings, circuit, ..
+                } = core::mem::replace(place, slot);
                 drop(circuit);
                 self.texts.forget(&settings);
             }

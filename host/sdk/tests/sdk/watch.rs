@@ -155,9 +155,10 @@ fn only_digests_that_are_allowed_are_taken() {
     assert_eq!(news(&mut watch).unwrap().unwrap(), Watched::Swapped(shipped));
 
     let path = folder.drop_in("b.wasm", CONSECUTIVE);
-    Policy::from_pinned_file(&path, &[shipped]).unwrap_err();
-    let pinned = Policy::from_pinned_file(&path, &[Digest::of(CONSECUTIVE)]).unwrap();
-    assert_eq!(pinned.digest(), Digest::of(CONSECUTIVE));
+    let pinned = Policy::loader().allow([shipped]);
+    pinned.file(&path).unwrap_err();
+    let loaded = pinned.allow([Digest::of(CONSECUTIVE)]).file(&path).unwrap();
+    assert_eq!(loaded.digest(), Digest::of(CONSECUTIVE));
 }
 
 #[test]
