@@ -9,6 +9,8 @@
 mod bad_input;
 mod calls;
 mod faults;
+mod heap;
+mod hostile;
 mod registry;
 mod restart;
 mod support;
