@@ -9,6 +9,7 @@
 mod bad_input;
 mod calls;
 mod faults;
+mod fuzz;
 mod heap;
 mod hostile;
 mod registry;
