@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::bindings::exports::tripwit::breaker::policy::Snapshot;
 use crate::gate::Gate;
 use crate::lease::{Lease, Successes};
 use crate::machine::Cx;
 use crate::seat::SeatId;
 use crate::settings::Settings;
+use crate::snapshots::Saved;
 use crate::status::{Mode, State};
 
 /// What every thread sees.
@@ -122,12 +122,6 @@ impl Slot {
             fallen: false,
         }
     }
-}
-
-#[derive(Clone)]
-pub(crate) struct Saved {
-    pub(crate) snapshot: Snapshot,
-    pub(crate) at: u64,
 }
 
 /// The times of the faults of the last minute. Boxed, since most circuits never have one.

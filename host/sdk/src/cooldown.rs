@@ -52,7 +52,9 @@ impl Machine {
                 slot.circuit.publish_locked(cx, &lease, incarnation, false);
             }
         }
-        let changed = instance.cool_down().map_err(|fault| (None, fault))?;
+        let changed = instance
+            .cool_down(seat.numbers.len())
+            .map_err(|fault| (None, fault))?;
         let mut all = Vec::with_capacity(changed.len());
         for (number, moved) in changed {
             let index = seat.numbers.get(&number).map(|slot| *slot as usize);

@@ -34,6 +34,22 @@ pub enum PolicyError {
         /// The most that is loaded, in bytes.
         limit: u64,
     },
+    /// Compiling the component would cost too much: it has more of something than any policy needs.
+    #[error("the policy has {found} {what}; at most {limit} are compiled")]
+    TooCostly {
+        /// What it has too much of.
+        what: &'static str,
+        /// How many of them were found before the rest was left aside.
+        found: u64,
+        /// How many there may be.
+        limit: u64,
+    },
+    /// Compiling the component was given up: it took too long. A thread is busy with it yet, until it is through.
+    #[error("the policy was not compiled within {limit:?}; use one with smaller functions")]
+    CompileTimeout {
+        /// How long it may take.
+        limit: std::time::Duration,
+    },
     /// The bytes are something else than a component.
     #[error(
         "the policy is {found}, not a WebAssembly component; build it with `cargo components` or componentise it with `wasm-tools component new`"

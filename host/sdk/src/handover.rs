@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::bindings::exports::tripwit::breaker::policy as wit;
-use crate::circuit::{Circuit, Saved, Slot, Strikes};
+use crate::circuit::{Circuit, Slot, Strikes};
 use crate::clock::Stopwatch;
 use crate::error::SwapError;
 use crate::faults::{forget, takes_over};
@@ -12,6 +12,7 @@ use crate::machine::{Answer, Cx, Machine, Parts, checked, flush, refusal};
 use crate::regime::Regime;
 use crate::seat::{Seat, SeatId};
 use crate::settings::Settings;
+use crate::snapshots::{Saved, snapshot};
 use crate::status::Mode;
 
 /// How far a shard has come.
@@ -86,13 +87,10 @@ impl Machine {
         let view = circuit.gate.read_locked();
         let mut moves = Vec::new();
         flush(cx, instance, circuit, number, &view, &mut moves)?;
-        let snapshot = instance.save(number)?;
-        if *snapshot.key != *circuit.key {
-            return Err(Fault::new("save", "handed out a snapshot of another key"));
-        }
+        let saved = snapshot(cx, instance, circuit, number)?;
         instance.detach(number)?;
         cx.outlet.push(regime, instance.take_told(), moves);
-        Ok(Saved { snapshot, at: cx.now })
+        Ok(saved)
     }
 
     /// Brings a circuit into the instance of its new seat.
@@ -178,19 +176,15 @@ impl Machine {
     pub(crate) fn save_now(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Option<Saved> {
         let known = |slot: &Slot| slot.number.is_some() && !slot.fallen;
         if self.slots.get(circuit.slot()).is_some_and(known) {
-            let snapshot = self.cross(cx, circuit, |instance, number| {
-                let snapshot = instance.save(number)?;
-                if *snapshot.key != *circuit.key {
-                    return Err(Fault::new("save", "handed out a snapshot of another key"));
-                }
+            let saved = self.cross(cx, circuit, |instance, number| {
                 Ok(Answer {
                     lease: None,
                     transition: None,
-                    value: snapshot,
+                    value: snapshot(cx, instance, circuit, number)?,
                 })
             });
-            if let Some(snapshot) = snapshot {
-                return Some(Saved { snapshot, at: cx.now });
+            if saved.is_some() {
+                return saved;
             }
         }
         let mut saved = self.slots.get(circuit.slot())?.saved.as_deref().cloned()?;

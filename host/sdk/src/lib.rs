@@ -68,6 +68,7 @@
 
 mod admission;
 mod bindings;
+mod bounds;
 mod breaker;
 mod breakers;
 mod builder;
@@ -113,6 +114,7 @@ mod restart;
 mod seat;
 pub mod settings;
 mod shard;
+mod snapshots;
 mod state_file;
 mod status;
 mod subscription;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::bindings::tripwit::breaker::types;
-use crate::circuit::{Circuit, Saved, Slot, Slots};
+use crate::circuit::{Circuit, Slot, Slots};
 use crate::env::Env;
 use crate::error::AttachError;
 use crate::gate::View;
@@ -17,6 +17,7 @@ use crate::lease::{Lease, Standing};
 use crate::regime::Regime;
 use crate::seat::{Seat, SeatId};
 use crate::settings::Settings;
+use crate::snapshots::{Room, snapshot};
 use crate::status::{Event, Mode};
 use crate::telemetry::Outlet;
 
@@ -34,6 +35,7 @@ pub(crate) struct Machine {
 pub(crate) struct Cx<'a> {
     pub(crate) env: &'a Env,
     pub(crate) outlet: &'a Outlet,
+    pub(crate) room: &'a Room,
     pub(crate) now: u64,
 }
 
@@ -393,11 +395,7 @@ pub(crate) fn save(
     number: u32,
 ) -> Result<(), Fault> {
     slot.saved = if lease.is_worth_saving() {
-        let snapshot = instance.save(number)?;
-        if *snapshot.key != *slot.circuit.key {
-            return Err(Fault::new("save", "handed out a snapshot of another key"));
-        }
-        Some(Box::new(Saved { snapshot, at: cx.now }))
+        Some(Box::new(snapshot(cx, instance, &slot.circuit, number)?))
     } else {
         None
     };

@@ -6,6 +6,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use wasmtime::component::{Component, Linker};
@@ -103,8 +105,10 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// When the bytes are no component, are more than 32 MiB, import anything beyond two clocks, log and spans, speak
-    /// another version of the contract, or do not start. Each error names what it is about.
+    /// When the bytes are no component, are more than 32 MiB, hold more than 4 MiB of code, 64 KiB in one function, or
+    /// anything else that no policy needs and that makes compiling costly, take longer than a minute to compile, import
+    /// anything beyond two clocks, log and spans, speak another version of the contract, or do not start. Each error names
+    /// what it is about.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
         Self::loader().bytes(bytes)
     }
@@ -127,12 +131,11 @@ impl Policy {
 
     /// Compiles what was found good, or takes it as it was compiled before, links it and starts it once on trial.
     pub(crate) fn compiled(bytes: &[u8], digest: Digest, cache: Option<&Cache>) -> Result<Self, PolicyError> {
-        let failed = |error: wasmtime::Error| PolicyError::Compile(error.into_boxed_dyn_error());
-        let engine = engine().map_err(failed)?;
+        let engine = engine().map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
         let component = match cache.and_then(|cache| cache.read(&engine, digest)) {
             Some(component) => component,
             None => {
-                let component = Component::new(&engine, bytes).map_err(failed)?;
+                let component = compile(bytes, COMPILE_LIMIT)?;
                 if let Some(Err(error)) = cache.map(|cache| cache.write(&engine, digest, &component)) {
                     tracing::warn!(target: "tripwit", problem = %error, "A compiled policy cannot be kept");
                 }
@@ -192,6 +195,27 @@ fn shipped(loaded: &Mutex<Option<Policy>>, bytes: &[u8]) -> Result<Policy, Polic
     Ok(policy)
 }
 
+/// Compiles on a thread of its own. Compiling cannot be interrupted: where it takes too long, the thread is left to itself
+/// and ends when it is through.
+fn compile(bytes: &[u8], limit: Duration) -> Result<Component, PolicyError> {
+    let failed = |error: wasmtime::Error| PolicyError::Compile(error.into_boxed_dyn_error());
+    let engine = engine().map_err(failed)?;
+    let bytes = bytes.to_vec();
+    let (done, compiled) = mpsc::sync_channel(1);
+    std::thread::Builder::new()
+        .name("tripwit-compiler".into())
+        .spawn(move || done.send(Component::new(&engine, bytes)))
+        .map_err(|error| PolicyError::Compile(error.into()))?;
+    match compiled.recv_timeout(limit) {
+        Ok(component) => component.map_err(failed),
+        Err(RecvTimeoutError::Timeout) => Err(PolicyError::CompileTimeout { limit }),
+        Err(RecvTimeoutError::Disconnected) => Err(PolicyError::Compile("the compiler panicked".into())),
+    }
+}
+
+/// A shipped policy takes a fifth of a second.
+const COMPILE_LIMIT: Duration = Duration::from_secs(60);
+
 fn linked(component: &Component) -> wasmtime::Result<BreakerPre<Host>> {
     let mut linker = Linker::new(component.engine());
     link(&mut linker)?;
@@ -238,4 +262,24 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PolicyError> {
     // One that grows while it is read is refused by its size all the same.
     file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compiling_that_takes_too_long_is_given_up() {
+        let bytes = include_bytes!("../components/consecutive.wasm");
+        let limit = Duration::from_micros(1);
+        match compile(bytes, limit) {
+            Err(PolicyError::CompileTimeout { limit: named }) => assert_eq!(named, limit),
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("compiled within a microsecond"),
+        }
+        assert!(
+            compile(bytes, COMPILE_LIMIT).is_ok(),
+            "the next one has a thread of its own"
+        );
+    }
 }

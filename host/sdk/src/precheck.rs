@@ -2,6 +2,7 @@
 
 use wasmparser::{Encoding, Parser, Payload};
 
+use crate::bounds::{Bounds, Excess};
 use crate::error::PolicyError;
 
 /// The largest component that is loaded, in bytes.
@@ -24,9 +25,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), PolicyError> {
             found: kind(bytes).into(),
         });
     }
-    let surface = read(bytes).map_err(|error| PolicyError::Damaged {
-        problem: error.to_string(),
-    })?;
+    let surface = read(bytes)?;
     for import in &surface.imports {
         judge_import(import)?;
     }
@@ -51,16 +50,20 @@ struct Surface {
     exports: Vec<String>,
 }
 
-/// The names that the component itself imports and exports, without those of what is nested in it.
+/// The names that the component itself imports and exports, without those of what is nested in it, unless there is too
+/// much to compile.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "four of some thirty payloads matter here"
 )]
-fn read(bytes: &[u8]) -> Result<Surface, wasmparser::BinaryReaderError> {
+fn read(bytes: &[u8]) -> Result<Surface, Excess> {
     let mut surface = Surface::default();
+    let mut bounds = Bounds::new();
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(bytes) {
-        match payload? {
+        let payload = payload?;
+        bounds.add(&payload)?;
+        match payload {
             Payload::Version { encoding, .. } => {
                 debug_assert!(depth > 0 || encoding == Encoding::Component, "looked at before");
                 depth += 1;

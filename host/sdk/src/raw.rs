@@ -37,6 +37,7 @@ use crate::clock::Clock;
 use crate::instance::{self, Start};
 use crate::instrumentation::Instrumentation;
 use crate::policy::Policy;
+use crate::shard::MAX_IN_SHARD;
 use crate::status::FieldValue;
 use crate::telemetry;
 
@@ -210,8 +211,6 @@ exports! {
     fn reset(circuit: u32) -> Moved;
     /// Calls `set-mode`.
     fn set_mode(circuit: u32, mode: Mode) -> Moved;
-    /// Calls `cool-down`.
-    fn cool_down() -> Vec<(u32, Moved)>;
     /// Calls `inspect`.
     fn inspect(circuit: u32) -> Status;
     /// Calls `tripped`.
@@ -220,6 +219,18 @@ exports! {
     fn save(circuit: u32) -> Snapshot;
     /// Calls `restore`. The age is in nanoseconds; the inner error is the component's refusal.
     fn restore(snapshot: &Snapshot, settings: &str, age: u64) -> Result<Attachment, AttachError>;
+}
+
+impl Instance {
+    /// Calls `cool-down`.
+    ///
+    /// # Errors
+    ///
+    /// When the component traps, overruns its deadline, or tells of more circuits than one instance may have.
+    pub fn cool_down(&mut self) -> Result<Vec<(u32, Moved)>, Fault> {
+        self.inner.set_now(self.clock.monotonic());
+        Ok(self.inner.cool_down(MAX_IN_SHARD)?)
+    }
 }
 
 impl fmt::Debug for Instance {

@@ -7,13 +7,14 @@ use std::sync::atomic::Ordering;
 
 use crate::bindings::exports::tripwit::breaker::policy::Snapshot;
 use crate::breakers::{Breakers, Inner};
-use crate::circuit::{Circuit, Saved};
+use crate::circuit::Circuit;
 use crate::clock::Stopwatch;
 use crate::error::{AttachError, SwapError, check_key};
 use crate::handover::{Copy, Way};
 use crate::machine::{Cx, Machine};
 use crate::regime::Regime;
 use crate::settings::Settings;
+use crate::snapshots::{Room, Saved, Taken};
 use crate::state_file::{SavedCircuit, State, StateError};
 use crate::trial::faulty;
 
@@ -138,13 +139,14 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 impl Inner {
     fn save(&self) -> State {
-        let mut circuits = Vec::new();
+        let mut all = Vec::new();
         for shard in &self.shards {
             let mut from = 0;
             shard.in_batches(&self.env, |machine, cx, watch| {
-                machine.save_batch(cx, &mut from, watch, &mut circuits)
+                machine.save_batch(cx, &mut from, watch, &mut all)
             });
         }
+        let mut circuits: Vec<_> = all.into_iter().map(|(circuit, _)| circuit).collect();
         circuits.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         State::new(&self.env.regime().policy, circuits)
     }
@@ -213,23 +215,20 @@ impl Returning {
             key: self.snapshot.key.as_str().into(),
             now: self.settings.clone(),
             wanted: self.settings.clone(),
-            saved: Some(Saved {
-                snapshot: self.snapshot.clone(),
-                at: now,
-            }),
+            saved: Some(Saved::new(self.snapshot.clone(), now, &Room::default())),
         }
     }
 }
 
 impl Machine {
-    /// Adds what is to be kept of circuits, from the place `from` on, until the time for one batch is up. Says whether there
-    /// are more.
+    /// Adds what is to be kept of circuits, from the place `from` on, until the time for one batch is up, with the room that
+    /// it takes while it is put together. Says whether there are more.
     fn save_batch(
         &mut self,
         cx: &Cx<'_>,
         from: &mut usize,
         watch: &Stopwatch,
-        all: &mut Vec<SavedCircuit>,
+        all: &mut Vec<(SavedCircuit, Taken)>,
     ) -> bool {
         while *from < self.slots.end() {
             if watch.is_over() {
@@ -245,11 +244,8 @@ impl Machine {
             };
             let slot = self.slots.get(circuit.slot()).filter(|slot| slot.own);
             let own = slot.map(|slot| slot.settings.as_str().to_owned());
-            all.push(SavedCircuit::new(
-                saved.snapshot,
-                cx.now.saturating_sub(saved.at),
-                own,
-            ));
+            let age = cx.now.saturating_sub(saved.at);
+            all.push((SavedCircuit::new(saved.snapshot, age, own), saved.taken));
         }
         false
     }
@@ -271,10 +267,7 @@ impl Machine {
         let (seat, number) = (slot.seat, slot.number.take());
         slot.settings = returning.settings;
         slot.own = returning.own;
-        slot.saved = Some(Box::new(Saved {
-            snapshot: returning.snapshot,
-            at: cx.now,
-        }));
+        slot.saved = Some(Box::new(Saved::new(returning.snapshot, cx.now, cx.room)));
         if let Some(number) = number {
             self.seat_mut(seat).numbers.remove(&number);
         }

@@ -19,6 +19,7 @@ use crate::regime::Regime;
 use crate::registry::Registry;
 use crate::rejection::Rejection;
 use crate::settings::Settings;
+use crate::snapshots::Room;
 use crate::status::{Mode, Moved, Status, Transition};
 use crate::tally::Ending;
 use crate::telemetry::Outlet;
@@ -28,6 +29,7 @@ pub(crate) struct Shard {
     pub(crate) registry: RwLock<Registry>,
     machine: Mutex<Machine>,
     outlet: Outlet,
+    room: Room,
 }
 
 impl Shard {
@@ -36,6 +38,7 @@ impl Shard {
             registry: RwLock::default(),
             machine: Mutex::new(Machine::start(env, regime)?),
             outlet: Outlet::new(&env.ledger),
+            room: Room::default(),
         })
     }
 
@@ -52,6 +55,7 @@ impl Shard {
         let cx = Cx {
             env,
             outlet: &self.outlet,
+            room: &self.room,
             now: env.clock.monotonic(),
         };
         work(&mut machine, &cx)
@@ -69,6 +73,7 @@ impl Shard {
             let cx = Cx {
                 env,
                 outlet: &self.outlet,
+                room: &self.room,
                 now: env.clock.monotonic(),
             };
             let more = work(&mut machine, &cx, &Stopwatch::start(BATCH));

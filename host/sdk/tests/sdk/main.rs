@@ -9,6 +9,9 @@
 mod bad_input;
 mod calls;
 mod faults;
+mod fuzz;
+mod heap;
+mod hostile;
 #[cfg(feature = "raw")]
 mod raw;
 mod registry;
