@@ -17,7 +17,7 @@ use crate::engine::engine;
 use crate::error::PolicyError;
 use crate::instance::{Fault, Host, Instance, Start, link};
 use crate::instrumentation::Instrumentation;
-use crate::precheck;
+use crate::precheck::{self, Interfaces};
 use crate::status::{FieldValue, fields};
 
 /// A breaker policy: a component that is compiled, linked and found to start.
@@ -29,6 +29,8 @@ pub struct Policy(Arc<Loaded>);
 struct Loaded {
     pre: BreakerPre<Host>,
     description: Description,
+    interfaces: Interfaces,
+    size: usize,
     digest: String,
 }
 
@@ -91,7 +93,7 @@ impl Policy {
     /// When the bytes are no component, are more than 32 MiB, import anything beyond two clocks, log and spans, speak
     /// another version of the contract, or do not start. Each error names what it is about.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
-        precheck::check(bytes)?;
+        let interfaces = precheck::check(bytes)?;
         let engine = engine().map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
         let component = Component::new(&engine, bytes)
             .map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
@@ -102,6 +104,8 @@ impl Policy {
         Ok(Self(Arc::new(Loaded {
             pre,
             description,
+            interfaces,
+            size: bytes.len(),
             digest: digest(bytes),
         })))
     }
@@ -116,6 +120,24 @@ impl Policy {
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.0.digest
+    }
+
+    /// The component's size, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.0.size
+    }
+
+    /// The interfaces that the component imports, with their versions, in its own order.
+    #[must_use]
+    pub fn imports(&self) -> &[String] {
+        &self.0.interfaces.imports
+    }
+
+    /// The interface of the contract that the component exports, such as `tripwit:breaker/policy@0.1.0`.
+    #[must_use]
+    pub fn contract(&self) -> &str {
+        &self.0.interfaces.contract
     }
 
     pub(crate) fn pre(&self) -> &BreakerPre<Host> {
