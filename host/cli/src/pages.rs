@@ -65,7 +65,9 @@ pub(crate) fn manual(arguments: &Manual, mut command: Command) -> Result<ExitCod
         },
     };
     let mut bytes = Vec::new();
-    Man::new(page).render(&mut bytes).context("no man page could be made")?;
+    Man::new(page)
+        .render(&mut bytes)
+        .context("no man page could be made")?;
     terminal::say(String::from_utf8_lossy(&bytes).trim_end());
     Ok(ExitCode::SUCCESS)
 }

@@ -94,7 +94,13 @@ fn scaled(text: &str, unit: Unit) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits(whole) && digits(fraction) && !(whole.is_empty() && fraction.is_empty()) {
-        let number = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u64>().ok() };
+        let number = |text: &str| {
+            if text.is_empty() {
+                Some(0)
+            } else {
+                text.parse::<u64>().ok()
+            }
+        };
         let part = u128::from(number(fraction)?) * u128::from(scale)
             / 10_u128.pow(u32::try_from(fraction.len()).ok()?);
         return number(whole)?
@@ -184,7 +190,14 @@ mod tests {
         }
         assert_eq!(timestamp("1767225600.25", None), Some(NEW_YEAR_2026 + SECOND / 4));
         assert_eq!(timestamp("7", Some(Unit::Milliseconds)), Some(7_000_000));
-        for text in ["", "-", "yesterday", "32/Jan/2026:00:00:00 +0000", "1969-12-31T00:00:00Z", "."] {
+        for text in [
+            "",
+            "-",
+            "yesterday",
+            "32/Jan/2026:00:00:00 +0000",
+            "1969-12-31T00:00:00Z",
+            ".",
+        ] {
             assert_eq!(timestamp(text, None), None, "{text}");
         }
     }

@@ -22,8 +22,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::bindings::exports::tripwit::breaker::policy as wit;
 pub use crate::bindings::exports::tripwit::breaker::policy::{
-    Admission, AttachError, Attachment, Counts, Decision, Description, Settlement, SettingsError, Snapshot,
+    Admission, AttachError, Attachment, Counts, Decision, Description, SettingsError, Settlement, Snapshot,
     Status,
 };
 pub use crate::bindings::tripwit::breaker::log::Level;
@@ -31,7 +32,6 @@ pub use crate::bindings::tripwit::breaker::types::{
     Allowance, Cause, Field, Lease, Mode, Moved, Operation, Outcome, Rejection, RejectionReason, Report,
     Standing, State, SuccessReporting, Transition, Value,
 };
-use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::builder::DEFAULT_MAX_MEMORY;
 use crate::clock::Clock;
 use crate::instance::{self, Start};

@@ -48,7 +48,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 fn as_text(policy: &Policy, settings: &[Setting]) -> String {
     let said = policy.description();
-    let mut text = format!("{} {}\n{}\n\n", paint(STRONG, &said.name), said.version, said.summary);
+    let mut text = format!(
+        "{} {}\n{}\n\n",
+        paint(STRONG, &said.name),
+        said.version,
+        said.summary
+    );
     let mut line = |what: &str, value: &str| {
         text += &format!("{}  {value}\n", paint(FAINT, &format!("{what:<9}")));
     };

@@ -37,14 +37,15 @@ pub(super) fn text(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
-        value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => Some(value.to_string()),
+        value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Some(value.to_string())
+        }
     }
 }
 
 fn range(schema: &Value) -> String {
-    let bound = |number: &str, duration: &str| {
-        text(schema.get(number)).or_else(|| text(schema.get(duration)))
-    };
+    let bound =
+        |number: &str, duration: &str| text(schema.get(number)).or_else(|| text(schema.get(duration)));
     let bounds = match (bound("minimum", "x-minimum"), bound("maximum", "x-maximum")) {
         (Some(least), Some(most)) => Some(format!("{least} to {most}")),
         (Some(least), None) => Some(format!("at least {least}")),
@@ -60,7 +61,14 @@ fn range(schema: &Value) -> String {
         Some(Value::String(one)) => vec![one.as_str()],
         _ => Vec::new(),
     };
-    let kind = || types.iter().copied().find(|kind| *kind != "null").unwrap_or("any").to_owned();
+    let kind = || {
+        types
+            .iter()
+            .copied()
+            .find(|kind| *kind != "null")
+            .unwrap_or("any")
+            .to_owned()
+    };
     let range = choices.or(bounds).unwrap_or_else(kind);
     if types.contains(&"null") {
         format!("{range}, null")
@@ -79,10 +87,16 @@ mod tests {
     fn ranges_are_told_by_what_the_schema_bounds() {
         for (schema, range) in [
             (json!({ "type": "integer", "minimum": 1, "maximum": 5 }), "1 to 5"),
-            (json!({ "type": ["string", "null"], "x-minimum": "1ms", "x-maximum": "24h" }), "1ms to 24h, null"),
+            (
+                json!({ "type": ["string", "null"], "x-minimum": "1ms", "x-maximum": "24h" }),
+                "1ms to 24h, null",
+            ),
             (json!({ "type": "number", "minimum": 0 }), "at least 0"),
             (json!({ "type": "number", "maximum": 7 }), "at most 7"),
-            (json!({ "type": "string", "enum": ["calls", "time"] }), "calls, time"),
+            (
+                json!({ "type": "string", "enum": ["calls", "time"] }),
+                "calls, time",
+            ),
             (json!({ "type": "boolean" }), "boolean"),
             (json!({}), "any"),
         ] {

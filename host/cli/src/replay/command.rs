@@ -129,7 +129,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         })
         .collect::<Result<Vec<_>>>()?;
     let plan = plan(arguments)?;
-    let standard_input = arguments.log.iter().filter(|path| path.as_os_str() == "-").count();
+    let standard_input = arguments
+        .log
+        .iter()
+        .filter(|path| path.as_os_str() == "-")
+        .count();
     if standard_input > 1 {
         bail!("--log - is given {standard_input} times; standard input can be read once");
     }
@@ -142,7 +146,8 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
     let names = Names::new(arguments.map.clone());
     let format = match &arguments.layout {
         Some(layout) => Some(Format::described(layout).map_err(|problem| anyhow!("--layout: {problem}"))?),
-        None => Format::new(arguments.format, names.clone(), arguments.delimiter).map_err(|problem| anyhow!(problem))?,
+        None => Format::new(arguments.format, names.clone(), arguments.delimiter)
+            .map_err(|problem| anyhow!(problem))?,
     };
     Ok(Plan {
         format,

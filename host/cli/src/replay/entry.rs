@@ -330,7 +330,10 @@ fn prefix(text: &str, parts: usize) -> Option<Cow<'_, str>> {
     if !path.starts_with('/') {
         return None;
     }
-    let end = path.match_indices('/').nth(parts).map_or(path.len(), |(at, _)| at);
+    let end = path
+        .match_indices('/')
+        .nth(parts)
+        .map_or(path.len(), |(at, _)| at);
     path.get(..end).map(Cow::Borrowed)
 }
 
@@ -389,7 +392,14 @@ mod tests {
         let calls = reading(By::Upstream).calls(&fields).unwrap();
         let brief: Vec<_> = calls
             .iter()
-            .map(|call| (call.key.as_ref(), call.begin / SECOND, call.end / SECOND, call.ended))
+            .map(|call| {
+                (
+                    call.key.as_ref(),
+                    call.begin / SECOND,
+                    call.end / SECOND,
+                    call.ended,
+                )
+            })
             .collect();
         assert_eq!(
             brief,
@@ -425,11 +435,17 @@ mod tests {
             let fields = fields(&[&[("msec", "100")], pairs].concat());
             reading(By::All).calls(&fields).map(|calls| calls[0].ended)
         };
-        assert_eq!(ended(&[("error", "reset"), ("status", "200")]), Ok(Ended::Failure));
+        assert_eq!(
+            ended(&[("error", "reset"), ("status", "200")]),
+            Ok(Ended::Failure)
+        );
         assert_eq!(ended(&[("error", "-"), ("status", "200")]), Ok(Ended::Success));
         assert_eq!(ended(&[("error", "")]), Ok(Ended::Success));
         assert_eq!(ended(&[("error", "reset")]), Ok(Ended::Failure));
-        assert_eq!(ended(&[("error", "closed"), ("status", "499")]), Ok(Ended::Ignored));
+        assert_eq!(
+            ended(&[("error", "closed"), ("status", "499")]),
+            Ok(Ended::Ignored)
+        );
         assert_eq!(ended(&[]), Err("no status and no error field".into()));
     }
 

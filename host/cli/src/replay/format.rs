@@ -202,7 +202,13 @@ impl Csv {
 fn numbered(mapped: &[Mapping]) -> Option<Vec<Option<Meaning>>> {
     let numbers: Option<Vec<usize>> = mapped
         .iter()
-        .map(|mapping| mapping.field.parse().ok().filter(|number| (1..=4_096).contains(number)))
+        .map(|mapping| {
+            mapping
+                .field
+                .parse()
+                .ok()
+                .filter(|number| (1..=4_096).contains(number))
+        })
         .collect();
     let numbers = numbers.filter(|numbers| !numbers.is_empty())?;
     let mut columns = vec![None; numbers.iter().copied().max().unwrap_or(0)];
@@ -238,7 +244,9 @@ fn split<'a>(
     let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     let ends = ends.get(..some + others).unwrap_or_default();
     let starts = std::iter::once(0).chain(ends.iter().copied());
-    Ok(starts.zip(ends).map(|(from, to)| text.get(from..*to).unwrap_or_default()))
+    Ok(starts
+        .zip(ends)
+        .map(|(from, to)| text.get(from..*to).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -292,9 +300,8 @@ mod tests {
     #[test]
     fn a_format_is_found_out_by_the_first_line_that_has_one() {
         let names = names(&[]);
-        let found = |lines: &[&str]| {
-            Format::detect(lines.iter().copied(), &names).map(|format| format.to_string())
-        };
+        let found =
+            |lines: &[&str]| Format::detect(lines.iter().copied(), &names).map(|format| format.to_string());
         assert_eq!(found(&["garbage", r#"{"a": 1}"#]).as_deref(), Some("JSON lines"));
         assert_eq!(
             found(&[r#"h - - [02/Jan/2026:15:04:05 +0000] "GET / HTTP/1.0" 200 1"#]).as_deref(),

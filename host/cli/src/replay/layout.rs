@@ -5,7 +5,8 @@ use super::role::{Meaning, Names, Role, known};
 use crate::time::Unit;
 
 /// What nginx and Apache write by default, up to where the two and their variants differ. What follows is looked through for fields with a name.
-pub(super) const NGINX: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
+pub(super) const NGINX: &str =
+    r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent"#;
 /// The same, in Apache's words; its time is that of the request's beginning.
 pub(super) const APACHE: &str = r#"%h %l %u %t "%r" %>s %b"#;
 
@@ -124,7 +125,9 @@ fn named<'a>(text: &'a str, names: &Names, fields: &mut Fields<'a>) {
                 let (value, next) = quoted.split_at_checked(end).unwrap_or((quoted, ""));
                 (value, next.strip_prefix('"').unwrap_or(next))
             }
-            None => value.split_at_checked(value.find(' ').unwrap_or(value.len())).unwrap_or((value, "")),
+            None => value
+                .split_at_checked(value.find(' ').unwrap_or(value.len()))
+                .unwrap_or((value, "")),
         };
         if let (true, Some(meaning)) = (after.starts_with('='), names.of(word)) {
             fields.put(meaning, value);
@@ -281,10 +284,11 @@ mod tests {
 
     #[test]
     fn a_layout_of_ones_own_is_read_in_nginx_words() {
-        let layout =
-            Layout::new("$msec|$upstream_addr|$upstream_status|${upstream_response_time}|$host$").unwrap_err();
+        let layout = Layout::new("$msec|$upstream_addr|$upstream_status|${upstream_response_time}|$host$")
+            .unwrap_err();
         assert!(layout.contains("nothing stands between"), "{layout}");
-        let layout = Layout::new("$msec|$upstream_addr|$upstream_status|${upstream_response_time}|$host").unwrap();
+        let layout =
+            Layout::new("$msec|$upstream_addr|$upstream_status|${upstream_response_time}|$host").unwrap();
         let read = layout.read("1767225600.5|10.0.0.1:80|-|0.1|example.com").unwrap();
         assert_eq!(
             texts(&read),
@@ -303,7 +307,8 @@ mod tests {
     #[test]
     fn a_layout_of_ones_own_is_read_in_apaches_words() {
         let layout =
-            Layout::new(r#"%v %!200,304{User-agent}i %h %{end:usec}t %>s %D 100%% "%r" %{Retry-After}o"#).unwrap();
+            Layout::new(r#"%v %!200,304{User-agent}i %h %{end:usec}t %>s %D 100%% "%r" %{Retry-After}o"#)
+                .unwrap();
         let read = layout
             .read(r#"example.com curl ::1 1767225600000000 503 1500 100% "GET / HTTP/1.1" 30"#)
             .unwrap();
@@ -312,7 +317,11 @@ mod tests {
         assert_eq!(read.field(Role::Took).unwrap().unit, Some(Unit::Microseconds));
         assert_eq!(read.text(Role::RetryAfter), Some("30"));
         assert!(Layout::new("%{%Y}t %s").unwrap_err().contains("cannot be read"));
-        assert!(Layout::new("%t").unwrap_err().contains("needs a time and a status"));
+        assert!(
+            Layout::new("%t")
+                .unwrap_err()
+                .contains("needs a time and a status")
+        );
         assert!(Layout::new("%{x").unwrap_err().contains("not finished"));
         assert!(Layout::new(APACHE).unwrap().has(Role::Time));
     }

@@ -105,7 +105,9 @@ mod tests {
     }
 
     fn popped(order: &mut Order) -> Vec<u64> {
-        std::iter::from_fn(|| order.pop()).map(|call| call.place).collect()
+        std::iter::from_fn(|| order.pop())
+            .map(|call| call.place)
+            .collect()
     }
 
     #[test]
@@ -114,7 +116,11 @@ mod tests {
         order.push(call(0, 100, 101));
         order.push(call(1, 95, 102));
         order.push(call(2, 103, 103));
-        assert_eq!(popped(&mut order), [] as [u64; 0], "one that began at 94 may still come");
+        assert_eq!(
+            popped(&mut order),
+            [] as [u64; 0],
+            "one that began at 94 may still come"
+        );
         order.push(call(3, 110, 111));
         assert_eq!(popped(&mut order), [1, 0]);
         let rest: Vec<_> = std::iter::from_fn(|| order.pop_any())

@@ -98,18 +98,32 @@ fn table(made: &Made<'_>, replayed: &Replayed, shown: &[(usize, &Circuit)]) -> S
         for (place, lane) in replayed.lanes.iter().enumerate() {
             if let Some(track) = lane.tracks().get(*number) {
                 let first = place == 0;
-                let log = (first, circuit.key.as_str(), circuit.results.sum(), circuit.results.failed);
+                let log = (
+                    first,
+                    circuit.key.as_str(),
+                    circuit.results.sum(),
+                    circuit.results.failed,
+                );
                 let end = if track.half_open + track.open == 0 && track.trips == 0 {
                     String::new()
                 } else {
                     track.state.to_string()
                 };
-                table.add_row(row(log, &title(made, place), &Sums::of(std::iter::once(track)), end));
+                table.add_row(row(
+                    log,
+                    &title(made, place),
+                    &Sums::of(std::iter::once(track)),
+                    end,
+                ));
             }
         }
     }
     if replayed.circuits.len() > 1 {
-        let calls = replayed.circuits.iter().map(|circuit| circuit.results.sum()).sum();
+        let calls = replayed
+            .circuits
+            .iter()
+            .map(|circuit| circuit.results.sum())
+            .sum();
         let failed = replayed
             .circuits
             .iter()
@@ -155,7 +169,12 @@ impl Sums {
     }
 }
 
-fn row((first, key, calls, failed): (bool, &str, u64, u64), policy: &str, sums: &Sums, end: String) -> Vec<String> {
+fn row(
+    (first, key, calls, failed): (bool, &str, u64, u64),
+    policy: &str,
+    sums: &Sums,
+    end: String,
+) -> Vec<String> {
     let of_the_log = |text: String| if first { text } else { String::new() };
     vec![
         of_the_log(printable(key)),
@@ -221,7 +240,10 @@ fn notes(made: &Made<'_>, replayed: &Replayed) -> Vec<String> {
     };
     note(
         replayed.ungrouped,
-        &format!("lines have nothing to group by ({}) and were left out", replayed.by),
+        &format!(
+            "lines have nothing to group by ({}) and were left out",
+            replayed.by
+        ),
     );
     note(
         replayed.beyond,
@@ -242,7 +264,10 @@ fn notes(made: &Made<'_>, replayed: &Replayed) -> Vec<String> {
     }
     let bad = &replayed.bad;
     if bad.count > 0 {
-        let mut text = format!("{} lines could not be used and were left out:", grouped(bad.count));
+        let mut text = format!(
+            "{} lines could not be used and were left out:",
+            grouped(bad.count)
+        );
         for (log, line, problem) in &bad.shown {
             text += &format!("\n  {log}, line {line}: {}", printable(problem));
         }

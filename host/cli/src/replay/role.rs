@@ -169,10 +169,7 @@ impl Names {
 
 /// What a well-known name means.
 pub(super) fn known(name: &str) -> Option<Meaning> {
-    let (rank, &(_, role, unit, begin)) = KNOWN
-        .iter()
-        .enumerate()
-        .find(|(_, (known, ..))| *known == name)?;
+    let (rank, &(_, role, unit, begin)) = KNOWN.iter().enumerate().find(|(_, (known, ..))| *known == name)?;
     Some(Meaning {
         role,
         unit,
@@ -275,7 +272,11 @@ mod tests {
         assert_eq!(mapping("upstream=a:ms").unwrap().field, "a:ms");
         assert_eq!(mapping("took=request_time").unwrap().meaning.unit, S);
         assert!(mapping("took").unwrap_err().contains("ROLE=FIELD"));
-        assert!(mapping("colour=red").unwrap_err().contains("the roles are time, status"));
+        assert!(
+            mapping("colour=red")
+                .unwrap_err()
+                .contains("the roles are time, status")
+        );
         assert!(mapping("took=").is_err());
     }
 

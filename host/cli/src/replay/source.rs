@@ -254,7 +254,10 @@ mod tests {
         let (last, before) = read.split_last().unwrap();
         assert!(before.len() > 100, "{}", before.len());
         assert!(
-            last.1.as_ref().unwrap_err().contains("cannot be read any further"),
+            last.1
+                .as_ref()
+                .unwrap_err()
+                .contains("cannot be read any further"),
             "{last:?}"
         );
     }

@@ -58,7 +58,10 @@ pub(super) fn statuses(text: &str) -> Result<Statuses, String> {
 fn range(part: &str) -> Option<(u16, u16)> {
     let status = |text: &str| text.parse::<u16>().ok().filter(|status| *status <= 999);
     if let Some(class) = part.strip_suffix("xx") {
-        let class = class.parse::<u16>().ok().filter(|class| (1..=9).contains(class))?;
+        let class = class
+            .parse::<u16>()
+            .ok()
+            .filter(|class| (1..=9).contains(class))?;
         return Some((class * 100, class * 100 + 99));
     }
     match part.split_once('-') {

@@ -105,7 +105,13 @@ impl Player<'_> {
         });
     }
 
-    fn call(&mut self, ended: Ended, took: u64, every: Option<u64>, retry_after: Option<u64>) -> Option<Answer> {
+    fn call(
+        &mut self,
+        ended: Ended,
+        took: u64,
+        every: Option<u64>,
+        retry_after: Option<u64>,
+    ) -> Option<Answer> {
         let answer = self.lane.begin(Call {
             begin: self.now,
             end: self.now.saturating_add(took),

@@ -1,7 +1,7 @@
 //! What came of a simulation: a timeline for people, JSON for programs, a plot.
 
 use serde_json::{Value, json};
-use tripwit::State;
+use tripwit::{Operation, State};
 
 use super::play::{Happened, START};
 use super::script::Step;
@@ -38,29 +38,35 @@ impl Simulated<'_> {
             .max()
             .unwrap_or(0);
         let mut rest = self.happened;
-        let mut last_step = None;
+        let mut step = None;
         while let Some(first) = rest.first() {
-            let alike = rest.iter().skip(1).take_while(|next| is_alike(first, next)).count() + 1;
+            let alike = alike(rest);
             let (run, after) = rest.split_at(alike);
-            let step = if last_step == Some(first.step) {
-                ""
-            } else {
-                self.steps.get(first.step).map_or("", |step| &step.text)
-            };
-            last_step = Some(first.step);
-            text += format!(
-                "{:>10}  {step:<width$}  {}",
-                time::lasting(first.at),
-                self.outcome(first, run.len())
-            )
-            .trim_end();
-            text += "\n";
-            for step in run.iter().flat_map(|happened| &happened.moves) {
-                text += &format!("{:>10}  {:<width$}  {}\n", time::lasting(step.at - START), "", moved(step));
+            let mut label = self.steps.get(first.step).map_or("", |step| &step.text);
+            if step.replace(first.step) == Some(first.step) {
+                label = "";
+            }
+            for (at, what) in self.lines(first, run) {
+                text += format!("{:>10}  {label:<width$}  {what}", time::lasting(at)).trim_end();
+                text += "\n";
+                label = "";
             }
             rest = after;
         }
         text + &self.summary()
+    }
+
+    /// What is told of things that went alike, in order: moves from before, how they went, the moves that came of it.
+    fn lines(&self, first: &Happened, run: &[Happened]) -> Vec<(u64, String)> {
+        let moves = || run.iter().flat_map(|happened| &happened.moves);
+        let is_before = |step: &&Move| step.at - START < first.at || step.operation == Operation::HalfOpen;
+        let told = |step: &Move| (step.at - START, moved(step));
+        let mut lines: Vec<_> = moves().filter(is_before).map(told).collect();
+        if first.step < self.steps.len() {
+            lines.push((first.at, self.outcome(first, run.len())));
+        }
+        lines.extend(moves().filter(|step| !is_before(step)).map(told));
+        lines
     }
 
     fn outcome(&self, happened: &Happened, times: usize) -> String {
@@ -168,17 +174,36 @@ impl Simulated<'_> {
     }
 }
 
-/// Whether two things can be told of in one line.
-fn is_alike(first: &Happened, next: &Happened) -> bool {
-    let same_answer = match (first.answer, next.answer) {
-        (Some(Answer::Admitted { timed_out: one, .. }), Some(Answer::Admitted { timed_out: other, .. })) => {
-            one == other
+/// How many of the things that happened, from the first on, can be told of together: only the last may have moved the circuit.
+fn alike(happened: &[Happened]) -> usize {
+    let next = happened.iter().skip(1);
+    happened
+        .iter()
+        .zip(next)
+        .take_while(|(one, next)| {
+            one.step == next.step
+                && one.moves.is_empty()
+                && next
+                    .moves
+                    .iter()
+                    .all(|step| step.operation != Operation::HalfOpen)
+                && went_alike(one.answer, next.answer)
+        })
+        .count()
+        + 1
+}
+
+fn went_alike(one: Option<Answer>, next: Option<Answer>) -> bool {
+    match (one, next) {
+        (Some(Answer::Admitted { timed_out: one, .. }), Some(Answer::Admitted { timed_out: next, .. })) => {
+            one == next
         }
-        (Some(Answer::Rejected { reason: one, .. }), Some(Answer::Rejected { reason: other, .. })) => one == other,
+        (Some(Answer::Rejected { reason: one, .. }), Some(Answer::Rejected { reason: next, .. })) => {
+            one == next
+        }
         (None, None) => true,
-        _ => false,
-    };
-    first.step == next.step && same_answer && first.moves.is_empty() && next.moves.is_empty()
+        (Some(_) | None, _) => false,
+    }
 }
 
 fn moved(step: &Move) -> String {
@@ -219,7 +244,9 @@ fn mark(happened: &Happened) -> Option<(u64, Mark, String)> {
     let at = time::lasting(happened.at);
     let (mark, what) = match (happened.answer?, happened.ended?) {
         (Answer::Rejected { reason, .. }, _) => (Mark::Rejected, format!("rejected ({reason})")),
-        (Answer::Admitted { timed_out: true, .. }, _) | (_, Ended::Timeout) => (Mark::Bad, "timed out".into()),
+        (Answer::Admitted { timed_out: true, .. }, _) | (_, Ended::Timeout) => {
+            (Mark::Bad, "timed out".into())
+        }
         (_, Ended::Failure) => (Mark::Bad, "failed".into()),
         (_, Ended::Success) => (Mark::Good, "ok".into()),
         (_, Ended::Ignored) => (Mark::Neutral, "ignored".into()),

@@ -88,7 +88,10 @@ impl<'a> Words<'a> {
 
     /// Takes `x20` out.
     fn times(&mut self) -> Result<u64, String> {
-        let is_times = |word: &&&str| word.strip_prefix('x').is_some_and(|rest| rest.parse::<u64>().is_ok());
+        let is_times = |word: &&&str| {
+            word.strip_prefix('x')
+                .is_some_and(|rest| rest.parse::<u64>().is_ok())
+        };
         let Some(word) = self.0.iter().find(is_times).copied() else {
             return Ok(1);
         };
@@ -101,7 +104,10 @@ impl<'a> Words<'a> {
 
     /// Takes a length of time out.
     fn length(&mut self) -> Option<u64> {
-        let place = self.0.iter().position(|word| time::duration(word, None).is_some())?;
+        let place = self
+            .0
+            .iter()
+            .position(|word| time::duration(word, None).is_some())?;
         time::duration(self.0.remove(place), None)
     }
 
@@ -126,7 +132,10 @@ fn step(text: &str) -> Result<Step, String> {
         "cool-down" => Action::CoolDown,
         "mode" => {
             let mode = words.next().unwrap_or_default();
-            Action::Mode(mode.parse().map_err(|error: tripwit::UnknownMode| error.to_string())?)
+            Action::Mode(
+                mode.parse()
+                    .map_err(|error: tripwit::UnknownMode| error.to_string())?,
+            )
         }
         _ => {
             return Err(format!(

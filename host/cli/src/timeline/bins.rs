@@ -110,7 +110,14 @@ mod tests {
         bins.add(7, true);
         assert_eq!(
             bins.filled().collect::<Vec<_>>(),
-            [(100, 110, Bin { calls: 1, failures: 1 })]
+            [(
+                100,
+                110,
+                Bin {
+                    calls: 1,
+                    failures: 1
+                }
+            )]
         );
     }
 }

@@ -13,16 +13,18 @@ use crate::time::{self, SECOND};
 
 const WIDTH: f64 = 1_040.0;
 const LEFT: f64 = 230.0;
-const RIGHT: f64 = 24.0;
+const RIGHT: f64 = 48.0;
 const TOP: f64 = 56.0;
 const RATE_HEIGHT: f64 = 84.0;
 const BAND_HEIGHT: f64 = 18.0;
 const BAND_GAP: f64 = 6.0;
 const PANEL_GAP: f64 = 34.0;
 const AXIS_HEIGHT: f64 = 34.0;
-const LEGEND_HEIGHT: f64 = 30.0;
+const LEGEND_HEIGHT: f64 = 12.0;
 /// As many characters of a label fit left of the plot.
-const LABEL: usize = 34;
+const LABEL: usize = 26;
+/// As many characters of the title fit above it.
+const TITLE: usize = 64;
 /// An error rate is drawn by so many bins at most, so that each is wide enough to see.
 const BINS: u64 = 280;
 
@@ -114,20 +116,25 @@ impl Plot {
             .set("font-family", "system-ui, sans-serif")
             .set("font-size", 12)
             .add(rectangle(0.0, 0.0, WIDTH, height, "#ffffff"))
-            .add(label(20.0, 28.0, &self.title, INK).set("font-size", 16).set("font-weight", 600));
+            .add(
+                label(20.0, 28.0, &clip(&self.title, TITLE), INK)
+                    .set("font-size", 16)
+                    .set("font-weight", 600),
+            );
         let mut y = TOP;
         for panel in &self.panels {
             document = document.add(self.panel(panel, y));
             y += panel.height() + PANEL_GAP;
         }
         document.add(self.axis(y - PANEL_GAP + 6.0)).add(legend(
-            y - PANEL_GAP + AXIS_HEIGHT + 12.0,
+            y - PANEL_GAP + AXIS_HEIGHT + 10.0,
             self.panels.iter().any(Panel::has_marks),
         ))
     }
 
     fn panel(&self, panel: &Panel, top: f64) -> Group {
-        let mut group = Group::new().add(label(20.0, top + 12.0, &clip(&panel.title), INK).set("font-weight", 600));
+        let mut group = Group::new()
+            .add(label(20.0, top + 12.0, &clip(&panel.title, LABEL), INK).set("font-weight", 600));
         let mut y = top;
         for at in self.ticks().1 {
             group = group.add(line(self.x(at), top, self.x(at), top + panel.height(), GRID));
@@ -143,7 +150,10 @@ impl Plot {
             group = group
                 .add(self.marks(band, y))
                 .add(self.band(band, y + marks))
-                .add(label(20.0, y + marks + 13.0, &clip(&band.label), FAINT).add(Title::new(clean(&band.label))));
+                .add(
+                    label(20.0, y + marks + 13.0, &clip(&band.label, LABEL), FAINT)
+                        .add(Title::new(clean(&band.label))),
+                );
             y += marks + BAND_HEIGHT + BAND_GAP;
         }
         group
@@ -191,7 +201,11 @@ impl Plot {
                 self.instant(from)
             );
             // Also what is very short is to be seen.
-            let width = if what == "closed" { right - left } else { (right - left).max(1.0) };
+            let width = if what == "closed" {
+                right - left
+            } else {
+                (right - left).max(1.0)
+            };
             let drawn = rectangle(left, top, width.max(0.0), BAND_HEIGHT, colour).add(Title::new(text));
             group = std::mem::take(&mut group).add(drawn);
         };
@@ -208,11 +222,11 @@ impl Plot {
         } else {
             later.push((since, self.to, state));
         }
-        // Closed first, so that short stretches of the other states lie above.
+        // What comes later lies above: so the short stretches of the other states are seen on that of closed.
         later.sort_by_key(|(_, _, state)| match state {
             State::Closed => 0,
-            State::Open => 1,
-            State::HalfOpen => 2,
+            State::HalfOpen => 1,
+            State::Open => 2,
         });
         for (from, to, state) in later {
             let colour = match state {
@@ -261,9 +275,13 @@ impl Plot {
         let range = if self.elapsed {
             format!("{} in all", time::lasting(self.to.saturating_sub(self.from)))
         } else {
-            format!("{} to {} UTC", time::date_and_time(self.from), time::date_and_time(self.to))
+            format!(
+                "{} to {} UTC",
+                time::date_and_time(self.from),
+                time::date_and_time(self.to)
+            )
         };
-        group.add(label(WIDTH - RIGHT, 28.0, &range, FAINT).set("text-anchor", "end"))
+        group.add(label(WIDTH - 20.0, 28.0, &range, FAINT).set("text-anchor", "end"))
     }
 
     /// Round times, so that there are not too many, and how far apart they are.
@@ -324,7 +342,7 @@ fn legend(top: f64, marks: bool) -> Group {
         x += 96.0;
     }
     if marks {
-        let all = "dots: calls that ended well (green), failed (red), say nothing (grey), were rejected (hollow)";
+        let all = "dots are calls: green ended well, red failed, grey says nothing, hollow was rejected";
         group = group.add(label(x, top, all, FAINT));
     }
     group
@@ -358,15 +376,21 @@ fn rectangle(x: f64, y: f64, width: f64, height: f64, colour: &str) -> Rectangle
 /// A text without what XML cannot hold.
 fn clean(text: &str) -> String {
     text.chars()
-        .map(|c| if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { c })
+        .map(|c| {
+            if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
         .collect()
 }
 
-fn clip(text: &str) -> String {
-    if text.chars().count() <= LABEL {
+fn clip(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
         return text.to_owned();
     }
-    text.chars().take(LABEL - 1).chain(['…']).collect()
+    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 fn shape(step: u64) -> &'static str {
@@ -474,7 +498,10 @@ mod tests {
         ] {
             assert!(drawn.contains(text), "{text} is missing in {drawn}");
         }
-        assert!(drawn.contains("width=\"393.00\""), "half of the width is open: {drawn}");
+        assert!(
+            drawn.contains("width=\"381.00\""),
+            "half of the width is open: {drawn}"
+        );
     }
 
     #[test]
