@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use tripwit_core::{Consecutive, Outbox, Policy};
+use tripwit_core::{Consecutive, Outbox, Policy, Window};
 
 const BEGIN: &str = "<!-- settings:begin -->\n";
 const END: &str = "<!-- settings:end -->";
@@ -15,7 +15,7 @@ pub(crate) fn with_settings(readme: &str) -> Result<String> {
     let (_, after) = rest
         .split_once(END)
         .with_context(|| format!("README.md has no line {END}"))?;
-    let tables = table::<Consecutive>()? + &table::<Outbox>()?;
+    let tables = table::<Consecutive>()? + &table::<Window>()? + &table::<Outbox>()?;
     Ok(format!("{before}{BEGIN}{tables}{END}{after}"))
 }
 

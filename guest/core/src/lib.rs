@@ -28,10 +28,12 @@ extern crate alloc;
 
 mod circuit;
 mod duration;
+mod half_open;
 mod lease;
 mod policies;
 mod policy;
 mod recovery;
+mod rule;
 mod settings;
 mod snapshot;
 mod timed;
@@ -46,9 +48,10 @@ pub use policies::{
 };
 pub use policy::{Context, Cooled, Policy, Telemetry, Terms};
 pub use recovery::Recovery;
+pub use rule::{Rule, Verdict};
 pub use settings::{Decimal, Field, Given, Integer, OptionalTime, Settings, SettingsError, Time};
 pub use snapshot::{Saved, SnapshotError};
-pub use timed::{Rule, Timed, Verdict};
+pub use timed::Timed;
 pub use transition::{
     Cause, Counts, Decision, Mode, Operation, Outcome, Rejection, RejectionReason, Report, State, Transition,
 };

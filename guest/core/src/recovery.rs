@@ -1,7 +1,7 @@
 //! How an open circuit comes back: waits, back-off, jitter, probes and time-outs, as settings.
 
 use crate::{
-    Context, Decimal, Field, Given, Integer, Nanoseconds, OptionalTime, Settings, SettingsError, Time,
+    Context, Decimal, Given, Integer, Nanoseconds, OptionalTime, Settings, SettingsError, Time,
     format_duration,
 };
 
@@ -17,7 +17,7 @@ pub struct Recovery {
     open_for_max: Nanoseconds,
     jitter: u32,
     retry_after_max: Nanoseconds,
-    pub(crate) probes: u32,
+    probes: u32,
     pub(crate) probe_timeout: Nanoseconds,
     call_timeout: Option<Nanoseconds>,
 }
@@ -90,17 +90,6 @@ impl Recovery {
         nullable: true,
         about: "A call that runs strictly longer than this is a time-out, and that is a failure; null for no limit.",
     };
-    /// All of them, in the order of reading.
-    pub const FIELDS: [&'static dyn Field; 8] = [
-        &Self::OPEN_FOR,
-        &Self::BACKOFF_FACTOR,
-        &Self::OPEN_FOR_MAX,
-        &Self::JITTER,
-        &Self::RETRY_AFTER_MAX,
-        &Self::PROBES,
-        &Self::PROBE_TIMEOUT,
-        &Self::CALL_TIMEOUT,
-    ];
 
     /// Reads them.
     ///

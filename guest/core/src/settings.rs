@@ -101,8 +101,8 @@ impl Settings {
     }
 }
 
-/// One setting.
-pub trait Field: fmt::Debug + Sync {
+/// One setting. (Not `Debug`: a trait object would bring all of that into every component, some 13 KB.)
+pub trait Field: Sync {
     /// Its name.
     fn name(&self) -> &'static str;
     /// What the JSON Schema says of it: type, bounds, default, meaning. Written, not built, since a component carries this code.

@@ -1,105 +1,16 @@
 //! What policies that wait by the clock share: open for a while, then half-open with a few probes.
 //!
 //! A [`Rule`] says when a closed circuit opens and what its probes prove; [`Timed`] is the machine around it, and
-//! [`Recovery`] holds the settings of that machine.
+//! [`Recovery`](crate::Recovery) holds the settings of that machine.
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 
 use crate::{
-    Context, Counts, Decision, Field, Instant, Nanoseconds, Operation, Outcome, Policy, Recovery, Rejection,
-    RejectionReason, Report, Saved, Settings, SettingsError, SnapshotError, Standing, State, Successes,
-    Terms, Ticket, Transition,
+    Context, Counts, Decision, Field, Instant, Nanoseconds, Operation, Outcome, Policy, Rejection,
+    RejectionReason, Report, Rule, Saved, Settings, SettingsError, SnapshotError, Standing, State, Successes,
+    Terms, Ticket, Transition, Verdict,
+    half_open::{HalfOpen, Probe},
 };
-
-/// What the probes of a half-open circuit have proved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing yet.
-    Pending,
-    /// The dependency is well.
-    Close,
-    /// It is not.
-    Open,
-}
-
-/// When a closed circuit opens, and what its probes prove. One value is what a closed circuit has recorded.
-pub trait Rule: Clone + core::fmt::Debug {
-    /// Checked settings.
-    type Settings: Clone + PartialEq + core::fmt::Debug;
-
-    /// See [`Policy::NAME`].
-    const NAME: &'static str;
-    /// See [`Policy::SUMMARY`].
-    const SUMMARY: &'static str;
-    /// See [`Policy::FIELDS`].
-    const FIELDS: &'static [&'static dyn Field];
-
-    /// Checks settings.
-    ///
-    /// # Errors
-    ///
-    /// Names the first field that does not fit.
-    fn settings(settings: &Settings) -> Result<Self::Settings, SettingsError>;
-
-    /// The settings of the machine around this rule.
-    fn recovery(settings: &Self::Settings) -> &Recovery;
-
-    /// Nothing recorded.
-    fn fresh(settings: &Self::Settings) -> Self;
-
-    /// A call that took strictly longer than this is slow. Nanoseconds.
-    fn slow_after(_settings: &Self::Settings) -> Option<Nanoseconds> {
-        None
-    }
-
-    /// Records a call that ended. Answers whether the circuit opens.
-    fn record(&mut self, settings: &Self::Settings, report: &Report, slow: bool, now: Instant) -> bool;
-
-    /// Records successes that were kept back under the lease of `as_of`. Answers whether the circuit opens.
-    fn record_successes(&mut self, settings: &Self::Settings, count: u32, as_of: Instant) -> bool;
-
-    /// Which successes this rule must hear of.
-    fn successes(&self, settings: &Self::Settings, now: Instant) -> Successes;
-
-    /// What is recorded.
-    fn counts(&self, settings: &Self::Settings, now: Instant) -> Counts;
-
-    /// See [`Policy::DETAIL_FORMAT`].
-    const DETAIL_FORMAT: &'static str = "";
-
-    /// See [`Policy::detail`].
-    fn detail(&self, _settings: &Self::Settings, _now: Instant) -> Vec<u8> {
-        Vec::new()
-    }
-
-    /// What was recorded `age` ago by this rule, and saved as a detail; none where it does not fit these settings.
-    ///
-    /// # Errors
-    ///
-    /// When the detail is damaged.
-    fn from_detail(
-        _settings: &Self::Settings,
-        _detail: &[u8],
-        _age: Nanoseconds,
-        _now: Instant,
-    ) -> Result<Option<Self>, SnapshotError> {
-        Ok(None)
-    }
-
-    /// Whether one more probe may go out beside those under way.
-    fn admits_probe(settings: &Self::Settings, _probes: &Counts, in_flight: u32) -> bool {
-        in_flight < Self::recovery(settings).probes
-    }
-
-    /// What was counted under other settings or by another policy, as far as it means something here. It opens nothing.
-    fn adopt(settings: &Self::Settings, counts: &Counts, now: Instant) -> Self;
-
-    /// What the probes have proved.
-    fn judge(settings: &Self::Settings, probes: &Counts) -> Verdict;
-
-    /// What probes proved under other settings or another policy, as far as it decides nothing yet.
-    fn adopt_probes(settings: &Self::Settings, probes: &Counts) -> Counts;
-}
 
 /// The machine of a policy that waits by the clock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -110,39 +21,12 @@ pub struct Timed<R> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase<R> {
     Closed(R),
-    Open { until: Instant, reopenings: u32 },
-    HalfOpen(HalfOpen),
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct HalfOpen {
-    out: Vec<Probe>,
-    counts: Counts,
-    reopenings: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Probe {
-    ticket: Ticket,
-    deadline: Instant,
-}
-
-impl HalfOpen {
-    fn give_up_lost(&mut self, now: Instant) {
-        self.out.retain(|probe| probe.deadline > now);
-    }
-
-    fn in_flight(&self, now: Instant) -> u32 {
-        u32::try_from(self.out.iter().filter(|probe| probe.deadline > now).count()).unwrap_or(u32::MAX)
-    }
-
-    fn first_deadline(&self, now: Instant) -> Option<Instant> {
-        self.out
-            .iter()
-            .map(|probe| probe.deadline)
-            .filter(|deadline| *deadline > now)
-            .min()
-    }
+    Open {
+        until: Instant,
+        reopenings: u32,
+    },
+    /// Boxed, since of many circuits few are in it.
+    HalfOpen(Box<HalfOpen>),
 }
 
 impl<R: Rule> Timed<R> {
@@ -286,7 +170,7 @@ impl<R: Rule> Policy for Timed<R> {
                     ..HalfOpen::default()
                 };
                 let decision = Self::probe(&mut half_open, cx);
-                self.enter(Phase::HalfOpen(half_open));
+                self.enter(Phase::HalfOpen(Box::new(half_open)));
                 let transition = Transition {
                     operation: Operation::HalfOpen,
                     cause: cx.cause,
@@ -398,7 +282,7 @@ impl<R: Rule> Policy for Timed<R> {
             Phase::Closed(rule) => *rule = R::fresh(settings),
             Phase::Open { .. } => {}
             Phase::HalfOpen(half_open) => {
-                *half_open = HalfOpen {
+                **half_open = HalfOpen {
                     reopenings: half_open.reopenings,
                     ..HalfOpen::default()
                 };
@@ -475,11 +359,11 @@ impl<R: Rule> Policy for Timed<R> {
             }
             State::HalfOpen => {
                 let counts = R::adopt_probes(cx.settings, &saved.counts);
-                Phase::HalfOpen(HalfOpen {
+                Phase::HalfOpen(Box::new(HalfOpen {
                     out: Vec::new(),
                     counts,
                     reopenings,
-                })
+                }))
             }
         };
         Ok(Self { phase })

@@ -1,5 +1,10 @@
 //! The circuits of one instance, by key and by number.
 
+mod slots;
+mod take_over;
+mod texts;
+mod words;
+
 use alloc::{
     boxed::Box,
     collections::BTreeMap,
@@ -10,12 +15,16 @@ use alloc::{
 };
 
 use tripwit_core::{
-    Circuit, Cooled, Counts, Decision, Env, Instant, Lease, Mode, Nanoseconds, Numbers, Outcome, Policy,
-    Report, Saved, State, Ticket, Transition,
+    Circuit, Cooled, Env, Lease, Mode, Nanoseconds, Numbers, Outcome, Policy, Report, State, Ticket,
+    Transition,
 };
 
+use slots::Slots;
+use texts::Texts;
+pub use words::{Admission, Attachment, Host, Moved, Settlement, Setup, Snapshot, Stamped, Status};
+
 use crate::{
-    AttachError, Instrumentation, Line, Span, Timestamp,
+    AttachError, Timestamp,
     telemetry::{line, mode_line, span},
 };
 
@@ -26,130 +35,28 @@ const MAX_CAUSE: usize = 256;
 /// The most circuits of one instance.
 const MAX_CIRCUITS: u32 = 1 << 20;
 
-/// What surrounds the circuits: clocks, a log, a place for spans.
-pub trait Host {
-    /// A reading of the monotonic clock.
-    fn monotonic(&mut self) -> Instant;
-    /// A reading of the wall clock.
-    fn wall(&mut self) -> Timestamp;
-    /// Takes a log line.
-    fn log(&mut self, line: Line);
-    /// Takes a finished span.
-    fn export_span(&mut self, span: Span);
-}
-
-/// What holds for a whole instance.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Setup {
-    /// For jitter.
-    pub seed: u64,
-    /// What spans carry.
-    pub instrumentation: Instrumentation,
-    /// Prefix of the product's own names; the policy's own when absent.
-    pub namespace: Option<String>,
-}
-
-/// A circuit that was found or added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attachment {
-    /// Its number.
-    pub circuit: u32,
-    /// Its lease.
-    pub lease: Lease,
-}
-
-/// A transition, and when it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamped {
-    /// The move.
-    pub transition: Transition,
-    /// When.
-    pub at: Timestamp,
-}
-
-/// The answer to `acquire`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Admission {
-    /// Whether the call may be made.
-    pub decision: Decision,
-    /// The lease from now on.
-    pub lease: Lease,
-    /// The move that was made.
-    pub transition: Option<Stamped>,
-}
-
-/// The answer to `settle`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settlement {
-    /// Whether the report counted.
-    pub counted: bool,
-    /// The lease from now on.
-    pub lease: Lease,
-    /// The move that was made.
-    pub transition: Option<Stamped>,
-}
-
-/// Where a circuit stands after a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moved {
-    /// The lease from now on.
-    pub lease: Lease,
-    /// The move that was made.
-    pub transition: Option<Stamped>,
-}
-
-/// What can be seen of a circuit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// Its key.
-    pub key: Arc<str>,
-    /// Its state.
-    pub state: State,
-    /// Its mode.
-    pub mode: Mode,
-    /// When it came into this state.
-    pub since: Timestamp,
-    /// How long it stays open yet, where the clock decides. Nanoseconds.
-    pub retry_after: Option<Nanoseconds>,
-    /// Cool-down cycles still to go, where cycles decide.
-    pub cooldown_count: Option<u32>,
-    /// What the policy decides on.
-    pub counts: Counts,
-    /// When a failure last counted.
-    pub last_failure: Option<Timestamp>,
-    /// What it was.
-    pub last_cause: Option<Box<str>>,
-}
-
-/// A circuit as another instance can take it over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
-    /// Its key.
-    pub key: String,
-    /// Its settings, as they were written.
-    pub settings: String,
-    /// Its state and all that goes with it.
-    pub saved: Saved,
-    /// When it came into this state.
-    pub since: Timestamp,
-    /// When a failure last counted.
-    pub last_failure: Option<Timestamp>,
-    /// What it was.
-    pub last_cause: Option<String>,
-    /// What only the same policy understands. Empty: the policies here need nothing more.
-    pub detail: Vec<u8>,
-    /// The format of `detail`.
-    pub detail_format: String,
-}
-
 #[derive(Debug)]
 struct Slot<P: Policy> {
     key: Arc<str>,
     settings: Arc<str>,
     circuit: Circuit<P>,
     since: Timestamp,
-    last_failure: Option<Timestamp>,
-    last_cause: Option<Box<str>>,
+    /// Boxed, since of many circuits few have one.
+    last_failure: Option<Box<Failure>>,
+}
+
+/// The last failure that counted.
+#[derive(Debug)]
+struct Failure {
+    at: Timestamp,
+    cause: Option<Box<str>>,
+}
+
+impl Failure {
+    fn new(at: Timestamp, cause: Option<&str>) -> Box<Self> {
+        let cause = cause.map(shorten).map(Into::into);
+        Box::new(Self { at, cause })
+    }
 }
 
 /// The circuits of one instance. Where a number is not attached, an operation answers `None`.
@@ -158,11 +65,9 @@ pub struct Circuits<P: Policy, H> {
     host: H,
     setup: Setup,
     numbers: Numbers,
-    slots: Vec<Option<Slot<P>>>,
-    free: Vec<u32>,
+    slots: Slots<Slot<P>>,
     by_key: BTreeMap<Arc<str>, u32>,
-    /// Every settings text in use is read once. Sorted by text.
-    settings: Vec<(Arc<str>, Arc<P::Settings>)>,
+    texts: Texts<P>,
 }
 
 impl<P: Policy, H: Host> Circuits<P, H> {
@@ -172,10 +77,9 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             host,
             setup: Setup::default(),
             numbers: Numbers::default(),
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slots::new(),
             by_key: BTreeMap::new(),
-            settings: Vec::new(),
+            texts: Texts::new(),
         }
     }
 
@@ -196,13 +100,14 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     /// When key or settings do not fit, the key has other settings already, or there is no room.
     pub fn attach(&mut self, key: &str, settings: &str) -> Result<Attachment, AttachError> {
         check_key(key)?;
-        let (text, parsed) = self.read_settings(settings)?;
+        let (text, parsed) = self.texts.read(settings)?;
         if let Some(&number) = self.by_key.get(key) {
             let found = self
                 .attached(number)
                 .filter(|slot| *slot.circuit.settings() == parsed)
                 .is_some();
-            self.forget_settings(text, parsed);
+            drop(parsed);
+            self.texts.forget(&text);
             let lease = self
                 .lease_of(number)
                 .filter(|_| found)
@@ -228,7 +133,6 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             circuit,
             since,
             last_failure: None,
-            last_cause: None,
         };
         Ok(Attachment {
             circuit: self.insert(slot)?,
@@ -239,30 +143,29 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     /// Changes a circuit's settings.
     pub fn configure(&mut self, number: u32, settings: &str) -> Option<Result<Moved, AttachError>> {
         self.attached(number)?;
-        let (text, parsed) = match self.read_settings(settings) {
+        let (text, parsed) = match self.texts.read(settings) {
             Ok(read) => read,
-            Err(error) => return Some(Err(error)),
+            Err(error) => return Some(Err(error.into())),
         };
         let moved = self.command(number, |circuit, env| {
             circuit.configure(parsed, env);
             None
         })?;
-        let slot = self.slots.get_mut(number as usize)?.as_mut()?;
+        let slot = self.slots.get_mut(number)?;
         let old = core::mem::replace(&mut slot.settings, text);
-        self.forget_text(&old);
+        self.texts.forget(&old);
         Some(Ok(moved))
     }
 
     /// Forgets a circuit. Its number may be handed out again.
     pub fn detach(&mut self, number: u32) -> Option<()> {
-        let slot = self.slots.get_mut(number as usize)?.take()?;
+        let slot = self.slots.remove(number)?;
         self.by_key.remove(&slot.key);
-        self.free.push(number);
         let Slot {
             settings, circuit, ..
         } = slot;
         drop(circuit);
-        self.forget_text(&settings);
+        self.texts.forget(&settings);
         Some(())
     }
 
@@ -287,9 +190,8 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         let transition = self.tell(number, settlement.transition);
         if failed {
             let at = transition.map_or_else(|| self.host.wall(), |stamped| stamped.at);
-            let slot = self.slots.get_mut(number as usize)?.as_mut()?;
-            slot.last_failure = Some(at);
-            slot.last_cause = report.cause.as_deref().map(shorten).map(Into::into);
+            let slot = self.slots.get_mut(number)?;
+            slot.last_failure = Some(Failure::new(at, report.cause.as_deref()));
         }
         Some(Settlement {
             counted: settlement.counted,
@@ -319,9 +221,8 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     /// Closes the circuit and forgets what was recorded.
     pub fn reset(&mut self, number: u32) -> Option<Moved> {
         let moved = self.command(number, Circuit::reset)?;
-        let slot = self.slots.get_mut(number as usize)?.as_mut()?;
+        let slot = self.slots.get_mut(number)?;
         slot.last_failure = None;
-        slot.last_cause = None;
         Some(moved)
     }
 
@@ -366,8 +267,11 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             retry_after: slot.circuit.retry_after(now),
             cooldown_count: slot.circuit.cooldown_count(),
             counts: slot.circuit.counts(now),
-            last_failure: slot.last_failure,
-            last_cause: slot.last_cause.clone(),
+            last_failure: slot.last_failure.as_ref().map(|failure| failure.at),
+            last_cause: slot
+                .last_failure
+                .as_ref()
+                .and_then(|failure| failure.cause.clone()),
         })
     }
 
@@ -382,116 +286,25 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             .collect()
     }
 
-    /// A circuit as another instance can take it over.
-    pub fn save(&mut self, number: u32) -> Option<Snapshot> {
-        let now = self.host.monotonic();
-        let slot = self.attached(number)?;
-        let detail = slot.circuit.detail(now);
-        Some(Snapshot {
-            key: slot.key.to_string(),
-            settings: slot.settings.to_string(),
-            saved: slot.circuit.save(now),
-            since: slot.since,
-            last_failure: slot.last_failure,
-            last_cause: slot.last_cause.as_deref().map(ToString::to_string),
-            detail_format: if detail.is_empty() {
-                String::new()
-            } else {
-                P::DETAIL_FORMAT.to_string()
-            },
-            detail,
-        })
-    }
-
-    /// Takes a circuit over, `age` after it was saved, under settings of this policy. Nanoseconds.
-    ///
-    /// # Errors
-    ///
-    /// When key, settings or snapshot do not fit, or there is no room.
-    pub fn restore(
-        &mut self,
-        snapshot: &Snapshot,
-        settings: &str,
-        age: Nanoseconds,
-    ) -> Result<Attachment, AttachError> {
-        check_key(&snapshot.key)?;
-        if snapshot.detail_format.is_empty() && !snapshot.detail.is_empty() {
-            return Err(AttachError::Snapshot("a detail without a format".to_string()));
-        }
-        let known = snapshot.detail_format == P::DETAIL_FORMAT;
-        let detail = if known { snapshot.detail.as_slice() } else { &[] };
-        let (text, parsed) = self.read_settings(settings)?;
-        let now = self.host.monotonic();
-        let mut env = Env {
-            now,
-            key: &snapshot.key,
-            seed: self.setup.seed,
-            numbers: &mut self.numbers,
-        };
-        let circuit = match Circuit::restore(&snapshot.saved, detail, age, parsed, &mut env) {
-            Ok(circuit) => circuit,
-            Err(error) => {
-                self.forget_text(&text);
-                return Err(error.into());
-            }
-        };
-        let lease = circuit.lease(now);
-        let slot = Slot {
-            key: snapshot.key.as_str().into(),
-            settings: text,
-            circuit,
-            since: snapshot.since,
-            last_failure: snapshot.last_failure,
-            last_cause: snapshot.last_cause.as_deref().map(shorten).map(Into::into),
-        };
-        if let Some(&number) = self.by_key.get(snapshot.key.as_str()) {
-            let old = self
-                .slots
-                .get_mut(number as usize)
-                .and_then(|place| place.replace(slot));
-            if let Some(Slot {
-                settings, circuit, ..
-            }) = old
-            {
-                drop(circuit);
-                self.forget_text(&settings);
-            }
-            return Ok(Attachment {
-                circuit: number,
-                lease,
-            });
-        }
-        Ok(Attachment {
-            circuit: self.insert(slot)?,
-            lease,
-        })
-    }
-
     fn attached(&self, number: u32) -> Option<&Slot<P>> {
-        self.slots.get(number as usize)?.as_ref()
+        self.slots.get(number)
     }
 
     fn insert(&mut self, slot: Slot<P>) -> Result<u32, AttachError> {
-        let number = match self.free.pop() {
-            Some(number) => number,
-            None if self.slots.len() >= MAX_CIRCUITS as usize => {
-                let Slot {
-                    settings, circuit, ..
-                } = slot;
+        let key = slot.key.clone();
+        match self.slots.insert(slot) {
+            Ok(number) => {
+                self.by_key.insert(key, number);
+                Ok(number)
+            }
+            Err(Slot {
+                settings, circuit, ..
+            }) => {
                 drop(circuit);
-                self.forget_text(&settings);
-                return Err(AttachError::Full(MAX_CIRCUITS));
+                self.texts.forget(&settings);
+                Err(AttachError::Full(MAX_CIRCUITS))
             }
-            None => {
-                self.slots.push(None);
-                u32::try_from(self.slots.len().saturating_sub(1)).unwrap_or(u32::MAX)
-            }
-        };
-        self.by_key.insert(slot.key.clone(), number);
-        if let Some(place) = self.slots.get_mut(number as usize) {
-            *place = Some(slot);
         }
-        Ok(number)
     }
 
     fn event<R>(
@@ -500,7 +313,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         event: impl FnOnce(&mut Circuit<P>, &mut Env<'_>) -> R,
     ) -> Option<(R, Lease)> {
         let now = self.host.monotonic();
-        let slot = self.slots.get_mut(number as usize)?.as_mut()?;
+        let slot = self.slots.get_mut(number)?;
         let mut env = Env {
             now,
             key: &slot.key,
@@ -525,7 +338,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     fn tell(&mut self, number: u32, transition: Option<Transition>) -> Option<Stamped> {
         let transition = transition?;
         let at = self.host.wall();
-        let slot = self.slots.get_mut(number as usize)?.as_mut()?;
+        let slot = self.slots.get_mut(number)?;
         if transition.before != transition.after {
             slot.since = at;
         }
@@ -539,36 +352,6 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         ));
         self.host.log(line(&slot.key, &transition));
         Some(Stamped { transition, at })
-    }
-
-    fn read_settings(&mut self, text: &str) -> Result<(Arc<str>, Arc<P::Settings>), AttachError> {
-        let place = self.place_of(text);
-        if let Some(known) = place.ok().and_then(|place| self.settings.get(place)) {
-            return Ok(known.clone());
-        }
-        let read = (Arc::from(text), Arc::new(P::parse(text)?));
-        self.settings
-            .insert(place.unwrap_or_else(|place| place), read.clone());
-        Ok(read)
-    }
-
-    fn place_of(&self, text: &str) -> Result<usize, usize> {
-        self.settings
-            .binary_search_by(|(known, _)| known.as_ref().cmp(text))
-    }
-
-    fn forget_settings(&mut self, text: Arc<str>, parsed: Arc<P::Settings>) {
-        drop(parsed);
-        self.forget_text(&text);
-    }
-
-    /// Forgets a settings text that no circuit has any more: it is held by the caller and the map alone.
-    fn forget_text(&mut self, text: &Arc<str>) {
-        if Arc::strong_count(text) <= 2
-            && let Ok(place) = self.place_of(text)
-        {
-            self.settings.remove(place);
-        }
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn find(name: &str) -> Result<Policy> {
     }
     let path = Path::new(name);
     if !path.exists() {
-        bail!("no policy {name:?}: it is neither a shipped one (consecutive, outbox) nor a file");
+        bail!("no policy {name:?}: it is neither a shipped one (consecutive, outbox, window) nor a file");
     }
     match load(path)? {
         Loaded::Policy(policy) => Ok(policy),
@@ -81,6 +81,7 @@ fn shipped(name: &str) -> Option<Result<Policy, PolicyError>> {
     match name {
         "consecutive" => Some(Policy::consecutive()),
         "outbox" => Some(Policy::outbox()),
+        "window" => Some(Policy::window()),
         _ => None,
     }
 }

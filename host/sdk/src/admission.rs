@@ -7,7 +7,7 @@ use crate::bindings::tripwit::breaker::types;
 use crate::builder::OnFault;
 use crate::circuit::Circuit;
 use crate::env::Env;
-use crate::gate::{Admission, Answer as Decision, Keeping, Outcome, View, Weight};
+use crate::gate::{Admission, Answer as Decision, Ended, Outcome, View};
 use crate::machine::{Answer, Cx, Machine};
 use crate::rejection::{Rejection, RejectionReason};
 use crate::status::Mode;
@@ -138,27 +138,18 @@ pub(crate) fn settled_by_lease(
     admission: &Admission,
     outcome: Outcome,
 ) -> Option<Outcome> {
-    loop {
-        let view = circuit.gate.read()?;
+    let settled = circuit.gate.settle(admission, |view| {
         // Only a success can depend on the clock, and only under some leases.
         let by_clock = outcome == Outcome::Success && (held.started.is_some() || view.weighs_by_the_clock());
-        let now = (by_clock && !view.voids(admission)).then(|| env.clock.monotonic());
-        let took = now.and_then(|now| held.took(now));
+        let at = (by_clock && !view.voids(admission)).then(|| env.clock.monotonic());
+        let took = at.and_then(|at| held.took(at));
         let outcome = held.outcome(outcome, took);
-        match view.weigh(admission, outcome, took, now) {
-            Weight::Void => {
-                note_stale(env, circuit);
-                return Some(outcome);
-            }
-            Weight::Nothing => return Some(outcome),
-            Weight::Keep { allowed } => match circuit.gate.keep(view.epoch, allowed) {
-                Keeping::Kept => return Some(outcome),
-                Keeping::Changed => {}
-                Keeping::Closed => return None,
-            },
-            Weight::Tell => return None,
-        }
+        Ended { outcome, took, at }
+    })?;
+    if !settled.counted {
+        note_stale(env, circuit);
     }
+    Some(settled.outcome)
 }
 
 /// Tells the component how a call ended, and says how it ended.

@@ -217,6 +217,15 @@ impl Breaker {
             .settle(&self.breakers.env, &self.circuit, held, report);
     }
 
+    pub(crate) fn circuit(&self) -> &Circuit {
+        &self.circuit
+    }
+
+    /// Which shard the circuit is in.
+    pub(crate) fn shard(&self) -> usize {
+        self.shard
+    }
+
     pub(crate) fn shared_key(&self) -> Arc<str> {
         self.circuit.key.clone()
     }

@@ -19,11 +19,11 @@ use crate::subscription::Subscription;
 
 /// Circuits under one policy, found by key. Cheap to clone; clones share the circuits.
 #[derive(Clone)]
-pub struct Breakers(Arc<Inner>);
+pub struct Breakers(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) env: Env,
-    shards: Box<[Shard]>,
+    pub(crate) shards: Box<[Shard]>,
     hasher: RandomState,
 }
 
@@ -91,8 +91,7 @@ impl Breakers {
             return self.confirmed(index, circuit, settings);
         }
         self.0.make_room(key, index)?;
-        let wanted = settings.as_ref().unwrap_or_else(|| self.0.env.settings.of(key));
-        match shard.attach(&self.0.env, key, wanted) {
+        match shard.attach(&self.0.env, key, settings.as_ref()) {
             Ok(Attached::Added(circuit)) => {
                 self.0.env.connect();
                 Ok(Breaker::new(self.0.clone(), index, circuit))
@@ -115,9 +114,7 @@ impl Breakers {
         circuit: Arc<Circuit>,
         settings: Option<Settings>,
     ) -> Result<Breaker, AttachError> {
-        if let Some(settings) = settings
-            && settings != circuit.settings
-        {
+        if let Some(settings) = settings {
             self.0.shard(shard).confirm(&self.0.env, &circuit, &settings)?;
         }
         Ok(Breaker::new(self.0.clone(), shard, circuit))
@@ -202,12 +199,12 @@ impl Breakers {
     /// The policy that decides.
     #[must_use]
     pub fn policy(&self) -> Policy {
-        self.0.env.policy.clone()
+        self.0.env.regime().policy.clone()
     }
 }
 
 impl Inner {
-    fn shard_of(&self, key: &str) -> usize {
+    pub(crate) fn shard_of(&self, key: &str) -> usize {
         let shards = self.shards.len() as u64;
         usize::try_from(self.hasher.hash_one(key) % shards).unwrap_or(0)
     }
@@ -278,7 +275,7 @@ impl Drop for Inner {
 impl fmt::Debug for Breakers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Breakers")
-            .field("policy", &self.0.env.policy)
+            .field("policy", &self.0.env.regime().policy)
             .field("circuits", &self.len())
             .finish_non_exhaustive()
     }

@@ -4,22 +4,26 @@ use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+
+use parking_lot::{Mutex, RwLock};
 
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::breakers::Breakers;
 use crate::clock::{Clock, SystemClock, steady};
 use crate::env::{self, Env};
-use crate::error::{BuildError, MAX_KEY, check_key};
+use crate::error::BuildError;
 use crate::instance::Fault;
 use crate::instrumentation::Instrumentation;
 use crate::ledger::Ledger;
 use crate::meters::Meters;
 use crate::policy::Policy;
 use crate::providers::{Telemetry, check_namespace};
-use crate::settings::{Settings, Table};
+use crate::regime::Regime;
+use crate::settings::Settings;
 use crate::shard::Shard;
 use crate::subscription::Subscribers;
+use crate::table::SettingsTable;
+use crate::trial::{faulty, try_settings};
 
 /// What becomes of calls while the policy component fails: it traps, never ends or hands out nonsense.
 ///
@@ -37,7 +41,7 @@ pub enum OnFault {
 #[must_use = "a builder makes nothing until `build` is called"]
 pub struct BreakersBuilder {
     policy: Policy,
-    settings: Table,
+    settings: SettingsTable,
     clock: Arc<dyn Clock>,
     shards: Option<usize>,
     max_circuits: usize,
@@ -52,7 +56,7 @@ impl BreakersBuilder {
     pub(crate) fn new(policy: Policy) -> Self {
         Self {
             policy,
-            settings: Table::default(),
+            settings: SettingsTable::default(),
             clock: Arc::new(SystemClock),
             shards: None,
             max_circuits: 100_000,
@@ -72,13 +76,13 @@ impl BreakersBuilder {
 
     /// Settings of one key. They beat those of a prefix.
     pub fn settings_for(mut self, key: &str, settings: impl Into<Settings>) -> Self {
-        self.settings.keys.insert(key.to_owned(), settings.into());
+        self.settings = self.settings.for_key(key, settings);
         self
     }
 
     /// Settings of every key that begins with `prefix`. Of several prefixes the longest counts.
     pub fn settings_for_prefix(mut self, prefix: &str, settings: impl Into<Settings>) -> Self {
-        self.settings.prefixes.push((prefix.to_owned(), settings.into()));
+        self.settings = self.settings.for_prefix(prefix, settings);
         self
     }
 
@@ -194,17 +198,17 @@ impl BreakersBuilder {
             namespace: self.telemetry.namespace.clone(),
         };
         let env = Env {
-            tracers: self.telemetry.tracers(scope.clone()),
+            regime: RwLock::new(Regime::new(self.policy, self.settings, &self.telemetry)),
+            changing: Mutex::new(()),
             meters: Meters::new(
-                self.telemetry.meters,
+                self.telemetry.meters.clone(),
                 scope,
                 namespace,
                 self.telemetry.state_series,
             ),
             ledger: Arc::new(Ledger::new(self.clock.clone())),
-            policy: self.policy,
+            telemetry: self.telemetry,
             clock: self.clock,
-            settings: self.settings,
             setup,
             max_memory: self.max_memory,
             max_circuits: self.max_circuits,
@@ -212,9 +216,10 @@ impl BreakersBuilder {
             ignore_leases: self.ignore_leases,
             subscribers: Arc::new(Subscribers::default()),
         };
-        try_settings(&env)?;
+        let regime = env.regime();
+        try_settings(&env, &regime)?;
         let shards = (0..shards)
-            .map(|_| Shard::start(&env))
+            .map(|_| Shard::start(&env, &regime))
             .collect::<Result<Box<[Shard]>, Fault>>();
         Ok(Breakers::of(env, shards.map_err(faulty)?))
     }
@@ -229,66 +234,6 @@ impl fmt::Debug for BreakersBuilder {
     }
 }
 
-/// Tries every settings text on an instance that is thrown away.
-fn try_settings(env: &Env) -> Result<(), BuildError> {
-    let mut trial = env.start(&Arc::new(AtomicUsize::new(0))).map_err(faulty)?;
-    let mut check = |for_what: String, key: &str, settings: &Settings| match trial
-        .attach(key, settings.as_str())
-        .map_err(faulty)?
-    {
-        Ok(attachment) => trial.detach(attachment.circuit).map_err(faulty),
-        Err(wit::AttachError::Settings(error)) => Err(BuildError::Settings {
-            for_what,
-            field: error.field,
-            problem: error.problem,
-        }),
-        Err(wit::AttachError::Key(problem)) => Err(BuildError::Key {
-            key: key.into(),
-            problem,
-        }),
-        Err(
-            error @ (wit::AttachError::Conflict
-            | wit::AttachError::Full(_)
-            | wit::AttachError::Snapshot(_)
-            | wit::AttachError::Other(_)),
-        ) => Err(BuildError::Settings {
-            for_what,
-            field: String::new(),
-            problem: format!("{error:?}"),
-        }),
-    };
-    let Table {
-        every,
-        keys,
-        prefixes,
-    } = &env.settings;
-    check("every key".into(), "trial", every)?;
-    // In order, so that of several errors the same one is found each time.
-    let mut keys: Vec<_> = keys.iter().collect();
-    keys.sort_by_key(|(key, _)| *key);
-    for (key, settings) in keys {
-        check_key(key).map_err(|problem| BuildError::Key {
-            key: key.clone(),
-            problem,
-        })?;
-        check(format!("key {key:?}"), key, settings)?;
-    }
-    for (prefix, settings) in prefixes {
-        if prefix.len() > MAX_KEY {
-            let problem = format!(
-                "a prefix of keys has at most {MAX_KEY} bytes, this one has {}",
-                prefix.len()
-            );
-            return Err(BuildError::Key {
-                key: prefix.clone(),
-                problem,
-            });
-        }
-        check(format!("prefix {prefix:?}"), "trial", settings)?;
-    }
-    Ok(())
-}
-
 fn in_range(
     what: &'static str,
     got: usize,
@@ -300,12 +245,6 @@ fn in_range(
         Ok(())
     } else {
         Err(BuildError::OutOfRange { what, got, range })
-    }
-}
-
-fn faulty(fault: Fault) -> BuildError {
-    BuildError::Faulty {
-        problem: fault.text(),
     }
 }
 

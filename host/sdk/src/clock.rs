@@ -68,6 +68,29 @@ impl Clock for Steady {
     }
 }
 
+/// Tells when time is up by the operating system's clock, whatever clock the circuits have: it is work that is bounded.
+pub(crate) struct Stopwatch {
+    start: Instant,
+    limit: Duration,
+}
+
+impl Stopwatch {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the module that reads the clock"
+    )]
+    pub(crate) fn start(limit: Duration) -> Self {
+        Self {
+            start: Instant::now(),
+            limit,
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.start.elapsed() >= self.limit
+    }
+}
+
 /// The clocks of the operating system. The default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;

@@ -8,6 +8,7 @@ use opentelemetry::{KeyValue, Value};
 use crate::bindings::tripwit::breaker::log::Level;
 use crate::clock::system_time;
 use crate::env::Env;
+use crate::regime::Regime;
 use crate::status::FieldValue;
 use crate::telemetry::{Entry, Line, Span, Told, What};
 
@@ -15,11 +16,12 @@ use crate::telemetry::{Entry, Line, Span, Told, What};
 pub(crate) fn emit(env: &Env, entry: Entry) {
     let Entry {
         what,
+        regime,
         context,
         caller,
     } = entry;
     match what {
-        What::Told(Told::Span(span)) => export(env, span, &context),
+        What::Told(Told::Span(span)) => export(&regime, span, &context),
         What::Told(Told::Log(line)) => {
             let _current = context.attach();
             caller.in_scope(|| write(&line));
@@ -34,7 +36,7 @@ pub(crate) fn emit(env: &Env, entry: Entry) {
                 tracing::error!(
                     target: "tripwit",
                     topic = key.as_deref(),
-                    policy = env.policy.description().name,
+                    policy = regime.policy.description().name,
                     call = fault.call,
                     problem = fault.problem,
                     "The breaker component failed; calls go on as `on_fault` says until it is restored"
@@ -48,7 +50,7 @@ pub(crate) fn emit(env: &Env, entry: Entry) {
     }
 }
 
-fn export(env: &Env, span: Span, parent: &opentelemetry::Context) {
+fn export(regime: &Regime, span: Span, parent: &opentelemetry::Context) {
     let attributes = span
         .attributes
         .into_iter()
@@ -58,7 +60,7 @@ fn export(env: &Env, span: Span, parent: &opentelemetry::Context) {
         .with_start_time(system_time(span.start))
         // Samplers see what a span has when it starts, and nothing else.
         .with_attributes(attributes);
-    let mut exported = env
+    let mut exported = regime
         .tracers
         .with(|tracer| tracer.build_with_context(builder, parent));
     exported.set_status(Status::Ok);

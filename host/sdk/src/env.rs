@@ -1,51 +1,45 @@
 //! What all shards of one set of circuits share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use opentelemetry::InstrumentationScope;
+use parking_lot::{Mutex, RwLock};
 
 use crate::bindings::exports::tripwit::breaker::policy::Setup;
 use crate::builder::OnFault;
 use crate::clock::Clock;
-use crate::instance::{Fault, Instance, Start};
 use crate::ledger::Ledger;
 use crate::meters::Meters;
 use crate::names::{DEFAULT_NAMESPACE, DEFAULT_SCOPE};
 use crate::policy::Policy;
-use crate::providers::Tracers;
-use crate::settings::Table;
+use crate::providers::Telemetry;
+use crate::regime::Regime;
 use crate::status::FieldValue;
 use crate::subscription::Subscribers;
 use crate::tally::Ending;
 
 pub(crate) struct Env {
-    pub(crate) policy: Policy,
+    /// The policy that decides, or is about to: shards follow one by one.
+    pub(crate) regime: RwLock<Arc<Regime>>,
+    /// Held while the policy or its settings are changed.
+    pub(crate) changing: Mutex<()>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) settings: Table,
     pub(crate) setup: Setup,
     pub(crate) max_memory: usize,
     pub(crate) max_circuits: usize,
     pub(crate) on_fault: OnFault,
     pub(crate) ignore_leases: bool,
-    pub(crate) tracers: Tracers,
+    pub(crate) telemetry: Telemetry,
     pub(crate) meters: Meters,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) subscribers: Arc<Subscribers>,
 }
 
 impl Env {
-    /// A fresh instance of the policy, set up.
-    pub(crate) fn start(&self, memory: &Arc<AtomicUsize>) -> Result<Instance, Fault> {
-        Instance::start(
-            self.policy.pre(),
-            Start {
-                clock: self.clock.clone(),
-                setup: self.setup.clone(),
-                max_memory: self.max_memory,
-                memory,
-            },
-        )
+    /// The policy that decides.
+    pub(crate) fn regime(&self) -> Arc<Regime> {
+        self.regime.read().clone()
     }
 
     /// Takes the place of one more circuit, if there is one.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::digest::Digest;
+
 /// Why a component cannot be used as a policy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,6 +15,16 @@ pub enum PolicyError {
         path: PathBuf,
         /// Why not.
         source: std::io::Error,
+    },
+    /// The component is none of those that are allowed.
+    #[error(
+        "the policy's digest is {found}, which is none of the {allowed} allowed; fetch the right file, or allow this one"
+    )]
+    NotAllowed {
+        /// Its digest.
+        found: Digest,
+        /// How many digests are allowed.
+        allowed: usize,
     },
     /// The component is larger than any policy needs to be.
     #[error("the policy has {size} bytes; at most {limit} are loaded")]
@@ -115,6 +127,38 @@ pub enum BuildError {
         /// How.
         problem: String,
     },
+}
+
+/// Why no other policy, or no other settings, took over. Nothing has changed: circuits go on as they were.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SwapError {
+    /// The policy did not start on trial, or refuses a settings text.
+    #[error("nothing is swapped: {0}")]
+    Trial(BuildError),
+    /// The policy does not take a circuit over, or not under its settings.
+    #[error("nothing is swapped: on trial, {0}")]
+    Circuit(AttachError),
+    /// The policy failed when it took a circuit over: it trapped, never ended, or made another state of it.
+    #[error("nothing is swapped: on trial, the policy failed for key {key:?}: {problem}")]
+    Faulty {
+        /// The circuit's key.
+        key: String,
+        /// In which function, and how.
+        problem: String,
+    },
+    /// Another thread is exchanging the policy or its settings at this moment, or this one is called from a subscriber in
+    /// the midst of it.
+    #[error(
+        "nothing is swapped: another swap of the same circuits is under way; try again when it is through"
+    )]
+    Busy,
+}
+
+impl From<BuildError> for SwapError {
+    fn from(error: BuildError) -> Self {
+        Self::Trial(error)
+    }
 }
 
 /// Why a circuit could not be had. Nothing of it stays behind.

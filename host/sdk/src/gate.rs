@@ -10,8 +10,8 @@
 //! Every method whose name ends in `_locked` may be called only by the holder of the shard's lock.
 
 use crate::lease::{Lease, Standing, Successes};
-use crate::rejection::RejectionReason;
 use crate::sync::{AtomicU64, Ordering, fence};
+use crate::words::RejectionReason;
 use packed::Packed;
 
 mod packed;
@@ -23,7 +23,6 @@ pub(crate) struct Gate {
 }
 
 /// Read by every call, written at each crossing.
-#[repr(align(128))]
 struct Words {
     /// Even: at rest. Odd: being written. Half of it is the epoch.
     sequence: AtomicU64,
@@ -37,8 +36,6 @@ struct Words {
     call_timeout: AtomicU64,
 }
 
-/// Apart from the rest, since under some leases every success writes it.
-#[repr(align(128))]
 struct Kept(AtomicU64);
 
 /// A lease as one moment showed it.
@@ -95,6 +92,24 @@ pub(crate) enum Weight {
     Tell,
 }
 
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    /// How long it ran, where that was measured.
+    pub(crate) took: Option<u64>,
+    /// When, where the clock was read.
+    pub(crate) at: Option<u64>,
+}
+
+/// A call that was settled at the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    pub(crate) outcome: Outcome,
+    /// Not where it was admitted too long ago to count.
+    pub(crate) counted: bool,
+}
+
 /// What became of a success that was to be kept back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeping {
@@ -138,17 +153,12 @@ impl View {
         self.lease.generation != permit.generation || self.incarnation != permit.incarnation || self.at_fault
     }
 
-    /// Decides on a call that ended at `now` after it ran for `took`.
+    /// Decides on a call that ended.
     ///
     /// Without a reading of the clock nothing that depends on it is decided here.
     #[inline(always)]
-    pub(crate) fn weigh(
-        &self,
-        permit: &Admission,
-        outcome: Outcome,
-        took: Option<u64>,
-        now: Option<u64>,
-    ) -> Weight {
+    pub(crate) fn weigh(&self, permit: &Admission, ended: Ended) -> Weight {
+        let Ended { outcome, took, at } = ended;
         if self.voids(permit) {
             return Weight::Void;
         }
@@ -158,7 +168,7 @@ impl View {
                 Successes::Never => Weight::Nothing,
                 // What is kept back is handed in under the ticket that calls share, so only those calls may be.
                 Successes::UpTo { count, before }
-                    if ends_before(now, before) && self.lease.standing == Standing::Admit(permit.ticket) =>
+                    if ends_before(at, before) && self.lease.standing == Standing::Admit(permit.ticket) =>
                 {
                     Weight::Keep { allowed: count }
                 }
@@ -266,6 +276,31 @@ impl Gate {
         words.sequence.store(sequence.wrapping_add(2), Ordering::Release);
     }
 
+    /// Settles a call by the lease as it is now. `None`: it does not settle it, and the component must be told.
+    ///
+    /// How the call ended is asked for once for each lease that is looked at, since which readings it takes depends on it.
+    #[inline(always)]
+    pub(crate) fn settle(&self, permit: &Admission, ended: impl Fn(&View) -> Ended) -> Option<Settled> {
+        loop {
+            let view = self.read()?;
+            let ended = ended(&view);
+            let counted = match view.weigh(permit, ended) {
+                Weight::Void => false,
+                Weight::Nothing => true,
+                Weight::Keep { allowed } => match self.keep(view.epoch, allowed) {
+                    Keeping::Kept => true,
+                    Keeping::Changed => continue,
+                    Keeping::Closed => return None,
+                },
+                Weight::Tell => return None,
+            };
+            return Some(Settled {
+                outcome: ended.outcome,
+                counted,
+            });
+        }
+    }
+
     /// Keeps one success back under the lease of this epoch.
     pub(crate) fn keep(&self, epoch: u64, allowed: u32) -> Keeping {
         let allowed = u64::from(allowed).min(MAX_COUNT);
@@ -324,7 +359,7 @@ const NONE: u64 = u64::MAX;
 const COUNT_BITS: u32 = 24;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// One less than fits, so that no count looks like a closed counter.
-const MAX_COUNT: u64 = COUNT_MASK - 1;
+pub(crate) const MAX_COUNT: u64 = COUNT_MASK - 1;
 const EPOCH_MASK: u64 = (1 << (64 - COUNT_BITS)) - 1;
 /// No success can be kept back: the component is being asked.
 const CLOSED: u64 = u64::MAX;
@@ -332,6 +367,3 @@ const CLOSED: u64 = u64::MAX;
 fn some(word: u64) -> Option<u64> {
     (word != NONE).then_some(word)
 }
-
-#[cfg(test)]
-mod tests;

@@ -117,7 +117,6 @@ exports! {
     fn describe() -> wit::Description = call_describe, "describe";
     fn prepare(setup: &wit::Setup) -> () = call_prepare, "prepare";
     fn attach(key: &str, settings: &str) -> Result<wit::Attachment, wit::AttachError> = call_attach, "attach";
-    #[cfg(feature = "raw")]
     fn configure(circuit: u32, settings: &str) -> Result<types::Moved, wit::AttachError> = call_configure, "configure";
     fn detach(circuit: u32) -> () = call_detach, "detach";
     fn acquire(circuit: u32) -> wit::Admission = call_acquire, "acquire";

@@ -17,6 +17,7 @@ pub(crate) struct Ledger {
     pub(crate) stale_results: AtomicU64,
     pub(crate) shadow_rejections: AtomicU64,
     pub(crate) faults: AtomicU64,
+    pub(crate) swaps: AtomicU64,
     pub(crate) dropped: AtomicU64,
     /// How many circuits there are, over all shards.
     pub(crate) circuits: AtomicUsize,
@@ -45,6 +46,7 @@ pub(crate) struct Figures {
     pub(crate) stale_results: u64,
     pub(crate) shadow_rejections: u64,
     pub(crate) faults: u64,
+    pub(crate) swaps: u64,
     pub(crate) dropped: u64,
 }
 
@@ -57,6 +59,7 @@ impl Figures {
         self.stale_results += other.stale_results;
         self.shadow_rejections += other.shadow_rejections;
         self.faults += other.faults;
+        self.swaps += other.swaps;
         self.dropped += other.dropped;
     }
 }
@@ -69,6 +72,7 @@ impl Ledger {
             stale_results: AtomicU64::new(0),
             shadow_rejections: AtomicU64::new(0),
             faults: AtomicU64::new(0),
+            swaps: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             circuits: AtomicUsize::new(0),
             states: Mutex::default(),
@@ -126,6 +130,7 @@ impl Ledger {
             stale_results: self.stale_results.load(Ordering::Relaxed),
             shadow_rejections: self.shadow_rejections.load(Ordering::Relaxed),
             faults: self.faults.load(Ordering::Relaxed),
+            swaps: self.swaps.load(Ordering::Relaxed),
             dropped: self.dropped.load(Ordering::Relaxed),
         }
     }

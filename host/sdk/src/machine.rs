@@ -1,39 +1,33 @@
-//! A shard's instance of the component, and the one way to reach it.
+//! A shard's circuits and the instance of the component that decides on them, and the one way to reach it.
 //!
 //! Whoever holds the shard's lock crosses in this order: close the counter of kept-back successes, settle what it held,
 //! call, check the answer, save what must outlive the instance, publish the lease, open the counter.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::bindings::tripwit::breaker::types;
-use crate::circuit::{Circuit, Saved, Slot, Slots, Strikes};
+use crate::circuit::{Circuit, Saved, Slot, Slots};
 use crate::env::Env;
 use crate::error::AttachError;
 use crate::gate::View;
 use crate::instance::{Fault, Instance};
 use crate::lease::{Lease, Standing};
+use crate::regime::Regime;
+use crate::seat::{Seat, SeatId};
 use crate::settings::Settings;
-use crate::status::Event;
+use crate::status::{Event, Mode};
 use crate::telemetry::Outlet;
 
 /// What a shard's lock guards.
 pub(crate) struct Machine {
-    /// None while the component cannot be started.
-    pub(crate) instance: Option<Instance>,
-    /// Grows with every instance; permits of older ones are void.
-    pub(crate) incarnation: u64,
+    pub(crate) seat: Seat,
+    /// The one that takes over, while a swap is under way: circuits move to it in batches.
+    pub(crate) incoming: Option<Seat>,
     pub(crate) slots: Slots,
-    /// Which slot a circuit of the instance has.
-    pub(crate) numbers: HashMap<u32, usize>,
-    pub(crate) strikes: Strikes,
-    /// Struck out: no circuit's component is asked any more.
-    pub(crate) fallen: bool,
-    /// When to try again to start the component.
-    pub(crate) revive_at: u64,
-    pub(crate) memory: Arc<AtomicUsize>,
+    /// The newest incarnation of all seats.
+    incarnation: u64,
 }
 
 /// What everything done under one hold of the lock shares: one reading of the clock, above all.
@@ -61,27 +55,40 @@ impl Answer<()> {
 }
 
 impl Machine {
-    pub(crate) fn start(env: &Env) -> Result<Self, Fault> {
-        let memory = Arc::new(AtomicUsize::new(0));
+    pub(crate) fn start(env: &Env, regime: &Arc<Regime>) -> Result<Self, Fault> {
+        let seat = Seat::start(env, regime)?;
         Ok(Self {
-            instance: Some(env.start(&memory)?),
-            incarnation: 1,
+            incarnation: seat.incarnation,
+            seat,
+            incoming: None,
             slots: Slots::default(),
-            numbers: HashMap::new(),
-            strikes: Strikes::default(),
-            fallen: false,
-            revive_at: 0,
-            memory,
         })
     }
 
-    /// Whether so much of the instance's memory is used up that a circuit must go before one can come.
-    pub(crate) fn is_tight(&self, env: &Env) -> bool {
-        self.instance.as_ref().is_some_and(|instance| {
-            let at_start = instance.memory_at_start();
-            let grown = self.memory.load(Ordering::Relaxed).saturating_sub(at_start);
-            grown > env.max_memory.saturating_sub(at_start) / TIGHT
-        })
+    /// The seat that new circuits come to.
+    pub(crate) fn newest(&self) -> &Seat {
+        self.incoming.as_ref().unwrap_or(&self.seat)
+    }
+
+    pub(crate) fn seat_mut(&mut self, id: SeatId) -> &mut Seat {
+        match &mut self.incoming {
+            Some(seat) if seat.id == id => seat,
+            _ => &mut self.seat,
+        }
+    }
+
+    /// The seat that decides on a circuit.
+    pub(crate) fn seat_of(&self, circuit: &Circuit) -> &Seat {
+        let id = self.slots.get(circuit.slot()).map(|slot| slot.seat);
+        match &self.incoming {
+            Some(seat) if Some(seat.id) == id => seat,
+            _ => &self.seat,
+        }
+    }
+
+    pub(crate) fn next_incarnation(&mut self) -> u64 {
+        self.incarnation += 1;
+        self.incarnation
     }
 
     /// Calls the component for one circuit. `None`: it failed, or has failed too often to be asked.
@@ -97,7 +104,7 @@ impl Machine {
         match self.try_cross(cx, circuit, call) {
             Ok(value) => Some(value),
             Err(fault) => {
-                self.fail(cx, Some(circuit.slot), fault);
+                self.fail_at(cx, circuit, fault);
                 None
             }
         }
@@ -110,8 +117,12 @@ impl Machine {
         call: impl FnOnce(&mut Instance, u32) -> Result<Answer<R>, Fault>,
     ) -> Result<R, Fault> {
         let number = self.number_of(cx, circuit)?;
-        let incarnation = self.incarnation;
-        let (instance, slot) = self.parts(circuit.slot)?;
+        let Parts {
+            instance,
+            slot,
+            incarnation,
+            regime,
+        } = self.parts(circuit.slot())?;
         let view = circuit.gate.read_locked();
         let mut moves = Vec::new();
         let flushed = flush(cx, instance, circuit, number, &view, &mut moves)?;
@@ -127,26 +138,34 @@ impl Machine {
         }
         circuit.gate.open_locked();
         moves.extend(answer.transition.map(|transition| event(circuit, transition)));
-        cx.outlet.push(instance.take_told(), moves);
+        cx.outlet.push(regime, instance.take_told(), moves);
         Ok(answer.value)
     }
 
     /// The instance and one slot, which are there whenever the component is up.
-    fn parts(&mut self, slot: usize) -> Result<(&mut Instance, &mut Slot), Fault> {
-        match (self.instance.as_mut(), self.slots.get_mut(slot)) {
-            (Some(instance), Some(slot)) => Ok((instance, slot)),
-            _ => Err(Fault::new("instance", "it is not running")),
-        }
+    pub(crate) fn parts(&mut self, slot: usize) -> Result<Parts<'_>, Fault> {
+        let gone = || Fault::new("instance", "it is not running");
+        let slot = self.slots.get_mut(slot).ok_or_else(gone)?;
+        let seat = match &mut self.incoming {
+            Some(seat) if seat.id == slot.seat => seat,
+            _ => &mut self.seat,
+        };
+        Ok(Parts {
+            instance: seat.instance.as_mut().ok_or_else(gone)?,
+            slot,
+            incarnation: seat.incarnation,
+            regime: &seat.regime,
+        })
     }
 
     /// The circuit's number in the instance, where it is attached first if it must be.
-    fn number_of(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<u32, Fault> {
-        let (instance, slot) = self.parts(circuit.slot)?;
+    pub(crate) fn number_of(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<u32, Fault> {
+        let Parts { instance, slot, .. } = self.parts(circuit.slot())?;
         instance.set_now(cx.now);
         if let Some(number) = slot.number {
             return Ok(number);
         }
-        match instance.attach(&circuit.key, circuit.settings.as_str())? {
+        match instance.attach(&circuit.key, slot.settings.as_str())? {
             Ok(attachment) => self.take(cx, circuit, &attachment, "attach"),
             Err(error) => Err(Fault::new(
                 "attach",
@@ -164,34 +183,40 @@ impl Machine {
         call: &'static str,
     ) -> Result<u32, Fault> {
         let number = attachment.circuit;
-        if self.numbers.contains_key(&number) {
+        let id = self.seat_of(circuit).id;
+        if self.seat_mut(id).numbers.contains_key(&number) {
             return Err(Fault::new(
                 call,
                 format!("handed out circuit number {number}, which is taken"),
             ));
         }
         let lease = checked(call, &attachment.lease, cx.now, None)?;
-        let incarnation = self.incarnation;
-        let (_, slot) = self.parts(circuit.slot)?;
+        let Parts {
+            slot, incarnation, ..
+        } = self.parts(circuit.slot())?;
         slot.number = Some(number);
         circuit.gate.close_locked();
         circuit.publish_locked(cx, &lease, incarnation, false);
         circuit.gate.open_locked();
-        self.numbers.insert(number, circuit.slot);
+        self.seat_mut(id).numbers.insert(number, circuit.slot() as u32);
         Ok(number)
     }
 
-    /// Adds a circuit. After an error nothing of it is left.
+    /// Adds a circuit, with settings of its own or those that the table has for its key. After an error nothing of it is
+    /// left.
     pub(crate) fn attach(
         &mut self,
         cx: &Cx<'_>,
         key: &Arc<str>,
-        settings: &Settings,
+        own: Option<&Settings>,
     ) -> Result<Arc<Circuit>, AttachError> {
-        let incarnation = self.incarnation;
-        let index = self
-            .slots
-            .insert(|index| Slot::new(Arc::new(Circuit::new(key, settings, index, incarnation))));
+        let seat = self.newest();
+        let (id, incarnation) = (seat.id, seat.incarnation);
+        let settings = own.unwrap_or_else(|| seat.regime.settings.of(key)).clone();
+        let index = self.slots.insert(|index| {
+            let circuit = Arc::new(Circuit::new(key, index, incarnation));
+            Slot::new(circuit, settings, own.is_some(), id)
+        });
         let Some(circuit) = self.slots.get(index).map(|slot| slot.circuit.clone()) else {
             return Err(AttachError::Other {
                 key: key.to_string(),
@@ -208,19 +233,24 @@ impl Machine {
                 self.slots.remove(index);
                 return Err(refusal(key, error));
             }
-            Err(fault) => self.fail(cx, Some(index), fault),
+            Err(fault) => self.fail_at(cx, &circuit, fault),
         }
         Ok(circuit)
     }
 
     fn try_attach(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<Result<(), wit::AttachError>, Fault> {
-        let (instance, _) = self.parts(circuit.slot)?;
+        let Parts {
+            instance,
+            slot,
+            regime,
+            ..
+        } = self.parts(circuit.slot())?;
         instance.set_now(cx.now);
-        let attached = instance.attach(&circuit.key, circuit.settings.as_str())?;
-        let heard = instance.take_told();
+        let attached = instance.attach(&circuit.key, slot.settings.as_str())?;
+        let (regime, heard) = (regime.clone(), instance.take_told());
         match attached {
             Ok(attachment) => self.take(cx, circuit, &attachment, "attach").map(|_| {
-                cx.outlet.push(heard, Vec::new());
+                cx.outlet.push(&regime, heard, Vec::new());
                 Ok(())
             }),
             Err(error) => Ok(Err(error)),
@@ -234,6 +264,10 @@ impl Machine {
         circuit: &Circuit,
         settings: &Settings,
     ) -> Result<(), AttachError> {
+        let same = |slot: &Slot| slot.settings == *settings;
+        if self.slots.get(circuit.slot()).is_some_and(same) {
+            return Ok(());
+        }
         let said = self.cross(cx, circuit, |instance, number| {
             match instance.attach(&circuit.key, settings.as_str())? {
                 Ok(attachment) if attachment.circuit == number => Ok(Answer {
@@ -266,41 +300,61 @@ impl Machine {
         }
     }
 
+    /// Says who decides on a circuit.
+    pub(crate) fn set_mode(&mut self, cx: &Cx<'_>, circuit: &Circuit, mode: Mode) {
+        if self.set_mode_of_fallen(cx, circuit, mode) {
+            return;
+        }
+        self.cross(cx, circuit, |instance, number| {
+            let moved = instance.set_mode(number, mode.into())?;
+            if Mode::from(moved.lease.mode) != mode {
+                return Err(Fault::new("set-mode", format!("did not take the mode {mode}")));
+            }
+            Ok(Answer::of(moved))
+        });
+    }
+
     /// Forgets a circuit that nobody holds.
     pub(crate) fn detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) {
         if self
             .slots
-            .get(circuit.slot)
+            .get(circuit.slot())
             .is_some_and(|slot| slot.number.is_some())
         {
             // Whatever fails here, the circuit goes all the same.
             if self.is_up(cx, circuit)
                 && let Err(fault) = self.try_detach(cx, circuit)
             {
-                self.fail(cx, Some(circuit.slot), fault);
+                self.fail_at(cx, circuit, fault);
             }
         }
-        if let Some(number) = self.slots.remove(circuit.slot).and_then(|slot| slot.number) {
-            self.numbers.remove(&number);
+        if let Some(slot) = self.slots.remove(circuit.slot())
+            && let Some(number) = slot.number
+        {
+            self.seat_mut(slot.seat).numbers.remove(&number);
         }
     }
 
     /// Neither saves nor publishes what the circuit comes to: its number is gone after this.
-    fn try_detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<(), Fault> {
+    pub(crate) fn try_detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<(), Fault> {
         let number = self.number_of(cx, circuit)?;
-        let (instance, _) = self.parts(circuit.slot)?;
+        let Parts { instance, regime, .. } = self.parts(circuit.slot())?;
         let view = circuit.gate.read_locked();
         let mut moves = Vec::new();
         flush(cx, instance, circuit, number, &view, &mut moves)?;
         instance.detach(number)?;
-        cx.outlet.push(instance.take_told(), moves);
+        cx.outlet.push(regime, instance.take_told(), moves);
         Ok(())
     }
 }
 
-/// One part in so many of the memory may be used up by circuits: a list that doubles takes as much as itself twice over
-/// for a moment, and what circuits have already been taken for grows as their calls fail.
-const TIGHT: usize = 3;
+/// What a crossing for one circuit works with.
+pub(crate) struct Parts<'a> {
+    pub(crate) instance: &'a mut Instance,
+    pub(crate) slot: &'a mut Slot,
+    pub(crate) incarnation: u64,
+    pub(crate) regime: &'a Arc<Regime>,
+}
 
 /// Closes the counter and hands in what it held. Says which lease stands then, if anything was handed in.
 pub(crate) fn flush(
@@ -343,7 +397,7 @@ pub(crate) fn save(
         if *snapshot.key != *slot.circuit.key {
             return Err(Fault::new("save", "handed out a snapshot of another key"));
         }
-        Some(Saved { snapshot, at: cx.now })
+        Some(Box::new(Saved { snapshot, at: cx.now }))
     } else {
         None
     };
@@ -366,7 +420,7 @@ pub(crate) fn event(circuit: &Circuit, transition: types::Transition) -> Event {
     }
 }
 
-fn refusal(key: &Arc<str>, error: wit::AttachError) -> AttachError {
+pub(crate) fn refusal(key: &Arc<str>, error: wit::AttachError) -> AttachError {
     let key = key.to_string();
     match error {
         wit::AttachError::Key(problem) => AttachError::Key { key, problem },

@@ -179,8 +179,7 @@ impl Group {
             (names::STALE_RESULTS, |figures| figures.stale_results),
             (names::SHADOW_REJECTIONS, |figures| figures.shadow_rejections),
             (names::COMPONENT_FAULTS, |figures| figures.faults),
-            // A policy cannot be exchanged yet.
-            (names::SWAPS, |_| 0),
+            (names::SWAPS, |figures| figures.swaps),
             (names::DROPPED_ENTRIES, |figures| figures.dropped),
         ];
         for (instrument, figure) in counters {

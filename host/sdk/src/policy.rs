@@ -1,24 +1,33 @@
 //! Loading a policy: a component, compiled and linked once.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
 use wasmtime::component::{Component, Linker};
 
 use crate::bindings::BreakerPre;
 use crate::bindings::exports::tripwit::breaker::policy::Setup;
 use crate::builder::DEFAULT_MAX_MEMORY;
+use crate::cache::Cache;
 use crate::clock::SystemClock;
+use crate::digest::Digest;
 use crate::engine::engine;
 use crate::error::PolicyError;
 use crate::instance::{Fault, Host, Instance, Start, link};
 use crate::instrumentation::Instrumentation;
+use crate::loader::Loader;
 use crate::precheck::{self, Interfaces};
 use crate::status::{FieldValue, fields};
+
+/// The shipped components.
+pub(crate) const CONSECUTIVE: &[u8] = include_bytes!("../components/consecutive.wasm");
+pub(crate) const OUTBOX: &[u8] = include_bytes!("../components/outbox.wasm");
+pub(crate) const WINDOW: &[u8] = include_bytes!("../components/window.wasm");
 
 /// A breaker policy: a component that is compiled, linked and found to start.
 ///
@@ -31,7 +40,7 @@ struct Loaded {
     description: Description,
     interfaces: Interfaces,
     size: usize,
-    digest: String,
+    digest: Digest,
 }
 
 /// What a policy says about itself.
@@ -58,7 +67,18 @@ impl Policy {
     /// When the WebAssembly engine cannot be used on this machine.
     pub fn consecutive() -> Result<Self, PolicyError> {
         static LOADED: Mutex<Option<Policy>> = Mutex::new(None);
-        shipped(&LOADED, include_bytes!("../components/consecutive.wasm"))
+        shipped(&LOADED, CONSECUTIVE)
+    }
+
+    /// The shipped policy that opens when too large a share of the last calls, or of those of the last seconds, failed or
+    /// were slow. Compiled once a process.
+    ///
+    /// # Errors
+    ///
+    /// When the WebAssembly engine cannot be used on this machine.
+    pub fn window() -> Result<Self, PolicyError> {
+        static LOADED: Mutex<Option<Policy>> = Mutex::new(None);
+        shipped(&LOADED, WINDOW)
     }
 
     /// The shipped policy of an outbox: a failure opens, cool-down cycles close. Compiled once a process.
@@ -68,7 +88,7 @@ impl Policy {
     /// When the WebAssembly engine cannot be used on this machine.
     pub fn outbox() -> Result<Self, PolicyError> {
         static LOADED: Mutex<Option<Policy>> = Mutex::new(None);
-        shipped(&LOADED, include_bytes!("../components/outbox.wasm"))
+        shipped(&LOADED, OUTBOX)
     }
 
     /// Loads a component from a file.
@@ -77,12 +97,7 @@ impl Policy {
     ///
     /// When the file cannot be read, or as [`from_bytes`](Self::from_bytes).
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, PolicyError> {
-        let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|source| PolicyError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        Self::from_bytes(&bytes)
+        Self::from_bytes(&read(path.as_ref())?)
     }
 
     /// Loads a component from its bytes: checks what it is and what it imports, compiles it, and starts it once on
@@ -93,10 +108,44 @@ impl Policy {
     /// When the bytes are no component, are more than 32 MiB, import anything beyond two clocks, log and spans, speak
     /// another version of the contract, or do not start. Each error names what it is about.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
-        let interfaces = precheck::check(bytes)?;
-        let engine = engine().map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
-        let component = Component::new(&engine, bytes)
-            .map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
+        Self::loader().bytes(bytes)
+    }
+
+    /// Loads policies on conditions: only with known digests, with compiled code kept for the next process.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let audited = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".parse()?;
+    /// let policy = tripwit::Policy::loader()
+    ///     .allow([audited])
+    ///     .cache("/var/cache/orders/policies")?
+    ///     .file("/etc/orders/policy.wasm")?;
+    /// # drop(policy);
+    /// # Ok(()) }
+    /// ```
+    pub fn loader() -> Loader {
+        Loader::default()
+    }
+
+    /// Compiles what was found good, or takes it as it was compiled before, links it and starts it once on trial.
+    pub(crate) fn compiled(
+        bytes: &[u8],
+        interfaces: Interfaces,
+        digest: Digest,
+        cache: Option<&Cache>,
+    ) -> Result<Self, PolicyError> {
+        let failed = |error: wasmtime::Error| PolicyError::Compile(error.into_boxed_dyn_error());
+        let engine = engine().map_err(failed)?;
+        let component = match cache.and_then(|cache| cache.read(&engine, digest)) {
+            Some(component) => component,
+            None => {
+                let component = Component::new(&engine, bytes).map_err(failed)?;
+                if let Some(Err(error)) = cache.map(|cache| cache.write(&engine, digest, &component)) {
+                    tracing::warn!(target: "tripwit", problem = %error, "A compiled policy cannot be kept");
+                }
+                component
+            }
+        };
         let pre = linked(&component).map_err(|error| PolicyError::Link(error.into_boxed_dyn_error()))?;
         let description = describe(&pre).map_err(|fault| PolicyError::Faulty {
             problem: fault.text(),
@@ -106,7 +155,7 @@ impl Policy {
             description,
             interfaces,
             size: bytes.len(),
-            digest: digest(bytes),
+            digest,
         })))
     }
 
@@ -116,10 +165,15 @@ impl Policy {
         &self.0.description
     }
 
-    /// The component's digest: `sha256:` and 64 hexadecimal digits.
+    /// The component's digest.
     #[must_use]
-    pub fn digest(&self) -> &str {
-        &self.0.digest
+    pub fn digest(&self) -> Digest {
+        self.0.digest
+    }
+
+    /// Whether both are the same policy by name, in the same version or another.
+    pub(crate) fn is_version_of(&self, other: &Self) -> bool {
+        self.description().name == other.description().name
     }
 
     /// The component's size, in bytes.
@@ -195,10 +249,20 @@ fn describe(pre: &BreakerPre<Host>) -> Result<Description, Fault> {
     })
 }
 
-fn digest(bytes: &[u8]) -> String {
-    let mut text = String::from("sha256:");
-    for byte in Sha256::digest(bytes) {
-        text.push_str(&format!("{byte:02x}"));
+/// Reads a file that is no larger than a component may be.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PolicyError> {
+    let failed = |source| PolicyError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    let size = file.metadata().map_err(failed)?.len();
+    let limit = precheck::MAX_BYTES as u64;
+    if size > limit {
+        return Err(PolicyError::TooLarge { size, limit });
     }
-    text
+    let mut bytes = Vec::new();
+    // One that grows while it is read is refused by its size all the same.
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
 }

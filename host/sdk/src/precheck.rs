@@ -5,7 +5,7 @@ use wasmparser::{Encoding, Parser, Payload};
 use crate::error::PolicyError;
 
 /// The largest component that is loaded, in bytes.
-const MAX_BYTES: usize = 32 << 20;
+pub(crate) const MAX_BYTES: usize = 32 << 20;
 
 const WANTED: &str = "tripwit:breaker/policy@0.1.x";
 const ALLOWED: &str =

@@ -1,6 +1,8 @@
 //! The circuits of a shard by key, and which of them goes when there are too many.
 
-use std::collections::{HashMap, VecDeque};
+use std::borrow::Borrow;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::circuit::{Circuit, Fate};
@@ -11,7 +13,7 @@ use crate::circuit::{Circuit, Fate};
 /// circuits there are, as long as there are some that can go.
 #[derive(Default)]
 pub(crate) struct Registry {
-    by_key: HashMap<Arc<str>, Arc<Circuit>>,
+    by_key: HashSet<ByKey>,
     /// Not known to be in use, nor to have anything recorded.
     clean: VecDeque<Arc<Circuit>>,
     /// Found with something recorded.
@@ -20,9 +22,32 @@ pub(crate) struct Registry {
     busy: VecDeque<Arc<Circuit>>,
 }
 
+/// A circuit that is found by its key, which it has itself.
+struct ByKey(Arc<Circuit>);
+
+impl Borrow<str> for ByKey {
+    fn borrow(&self) -> &str {
+        &self.0.key
+    }
+}
+
+impl Hash for ByKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.key.hash(state);
+    }
+}
+
+impl PartialEq for ByKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key == other.0.key
+    }
+}
+
+impl Eq for ByKey {}
+
 impl Registry {
     pub(crate) fn get(&self, key: &str) -> Option<&Arc<Circuit>> {
-        self.by_key.get(key)
+        self.by_key.get(key).map(|ByKey(circuit)| circuit)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -30,11 +55,11 @@ impl Registry {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Circuit>> {
-        self.by_key.values()
+        self.by_key.iter().map(|ByKey(circuit)| circuit)
     }
 
     pub(crate) fn insert(&mut self, circuit: &Arc<Circuit>) {
-        self.by_key.insert(circuit.key.clone(), circuit.clone());
+        self.by_key.insert(ByKey(circuit.clone()));
         self.clean.push_back(circuit.clone());
     }
 
@@ -48,7 +73,7 @@ impl Registry {
             self.look_at_busy(unseen);
             self.evict_idle()
         })?;
-        self.by_key.remove(&gone.key);
+        self.by_key.remove(&*gone.key);
         Some(gone)
     }
 

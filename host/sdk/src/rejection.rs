@@ -5,21 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bindings::tripwit::breaker::types as wit;
-
-/// Why a call was not made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RejectionReason {
-    /// The circuit is open.
-    Open,
-    /// The circuit is half-open, and as many probes as may be are under way.
-    ProbeLimit,
-    /// An operator holds the circuit open.
-    ForcedOpen,
-    /// The policy lets only a share of the calls through.
-    Throttled,
-    /// Something else.
-    Other,
-}
+pub use crate::words::RejectionReason;
 
 impl fmt::Display for RejectionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

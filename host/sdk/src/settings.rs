@@ -1,10 +1,13 @@
 //! Settings of circuits: any JSON text, or typed builders for the shipped policies.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
+
+mod typed;
+
+pub use typed::{Consecutive, Outbox, Window};
 
 /// Settings of a circuit, as the JSON text that its policy reads.
 ///
@@ -57,151 +60,6 @@ impl From<&Self> for Settings {
     }
 }
 
-/// Settings of the policy [`consecutive`](crate::Policy::consecutive). What is not set has the policy's default.
-///
-/// ```
-/// use std::time::Duration;
-/// use tripwit::Settings;
-/// use tripwit::settings::Consecutive;
-///
-/// let settings = Settings::from(Consecutive::default().failure_threshold(3).open_for(Duration::from_secs(90)));
-/// assert_eq!(settings.as_str(), r#"{"failure_threshold":3,"open_for":"1m30s"}"#);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Consecutive {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure_threshold: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    open_for: Option<Text>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    success_threshold: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    probes: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    call_timeout: Option<Option<Text>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    probe_timeout: Option<Text>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    backoff_factor: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    open_for_max: Option<Text>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    jitter: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retry_after_max: Option<Text>,
-}
-
-impl Consecutive {
-    /// At so many failures in a row the circuit opens. Range: 1 to 1,000,000. Default: 5.
-    #[must_use]
-    pub fn failure_threshold(mut self, failures: u32) -> Self {
-        self.failure_threshold = Some(failures);
-        self
-    }
-
-    /// How long it stays open. Range: 1 ms to 24 h. Default: 30 s.
-    #[must_use]
-    pub fn open_for(mut self, wait: Duration) -> Self {
-        self.open_for = Some(Text(wait));
-        self
-    }
-
-    /// At so many good probes it closes. Range: 1 to 1,000,000. Default: 2.
-    #[must_use]
-    pub fn success_threshold(mut self, successes: u32) -> Self {
-        self.success_threshold = Some(successes);
-        self
-    }
-
-    /// So many probes may be under way at once. Range: 1 to 1,000. Default: 1.
-    #[must_use]
-    pub fn probes(mut self, probes: u32) -> Self {
-        self.probes = Some(probes);
-        self
-    }
-
-    /// A call that runs strictly longer is given up and counts as a failure. Range: 1 ms to 24 h. Default: 10 s.
-    #[must_use]
-    pub fn call_timeout(mut self, limit: Duration) -> Self {
-        self.call_timeout = Some(Some(Text(limit)));
-        self
-    }
-
-    /// Calls may run as long as they like.
-    #[must_use]
-    pub fn no_call_timeout(mut self) -> Self {
-        self.call_timeout = Some(None);
-        self
-    }
-
-    /// A probe that has not ended by then is lost, and its place is free. Not below the call time-out. Default: twice
-    /// the call time-out, or 60 s without one.
-    #[must_use]
-    pub fn probe_timeout(mut self, limit: Duration) -> Self {
-        self.probe_timeout = Some(Text(limit));
-        self
-    }
-
-    /// Each time that the circuit opens without having closed, it stays open so many times longer. Range: 1 to 100.
-    /// Default: 1.
-    #[must_use]
-    pub fn backoff_factor(mut self, factor: f64) -> Self {
-        self.backoff_factor = Some(factor);
-        self
-    }
-
-    /// The longest wait that back-off comes to. Not below `open_for`. Default: 1 h.
-    #[must_use]
-    pub fn open_for_max(mut self, wait: Duration) -> Self {
-        self.open_for_max = Some(Text(wait));
-        self
-    }
-
-    /// The wait is drawn from so large a part of it below and above, but never above `open_for_max`. Range: 0 to 1.
-    /// Default: 0.
-    #[must_use]
-    pub fn jitter(mut self, part: f64) -> Self {
-        self.jitter = Some(part);
-        self
-    }
-
-    /// A failure's own retry-after is a lower bound of the wait, up to this. Default: it is not heeded.
-    #[must_use]
-    pub fn retry_after_max(mut self, wait: Duration) -> Self {
-        self.retry_after_max = Some(Text(wait));
-        self
-    }
-}
-
-/// Settings of the policy [`outbox`](crate::Policy::outbox). What is not set has the policy's default.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Outbox {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cooldown_count: Option<u32>,
-}
-
-impl Outbox {
-    /// A tripped circuit closes at the cool-down cycle after so many. Range: 0 to 1,000,000. Default: 10.
-    #[must_use]
-    pub fn cooldown_count(mut self, cycles: u32) -> Self {
-        self.cooldown_count = Some(cycles);
-        self
-    }
-}
-
-macro_rules! into_settings {
-    ($($typed:ty),*) => {$(
-        impl From<$typed> for Settings {
-            fn from(typed: $typed) -> Self {
-                // Numbers and texts under fixed names: nothing in it can fail to be written.
-                Self(serde_json::to_string(&typed).unwrap_or_default().into())
-            }
-        }
-    )*};
-}
-
-into_settings!(Consecutive, Outbox);
-
 /// A duration that is written as settings write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Text(Duration);
@@ -232,28 +90,6 @@ fn duration_text(duration: Duration) -> String {
     if text.is_empty() { "0s".into() } else { text }
 }
 
-/// Which settings a key gets: its own, else those of its longest prefix, else those of every key.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
-    pub(crate) every: Settings,
-    pub(crate) keys: HashMap<String, Settings>,
-    pub(crate) prefixes: Vec<(String, Settings)>,
-}
-
-impl Table {
-    pub(crate) fn of(&self, key: &str) -> &Settings {
-        // Of prefixes that are set twice the last counts, and `max_by_key` takes the last of equals.
-        let by_prefix = || {
-            self.prefixes
-                .iter()
-                .filter(|(prefix, _)| key.starts_with(prefix.as_str()))
-                .max_by_key(|(prefix, _)| prefix.len())
-                .map(|(_, settings)| settings)
-        };
-        self.keys.get(key).or_else(by_prefix).unwrap_or(&self.every)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,20 +117,6 @@ mod tests {
         assert_eq!(
             Settings::from(Outbox::default().cooldown_count(0)).as_str(),
             r#"{"cooldown_count":0}"#
-        );
-    }
-
-    #[test]
-    fn an_exact_key_beats_the_longest_prefix_and_that_the_shorter_ones() {
-        let table = Table {
-            every: "0".into(),
-            keys: HashMap::from([("webhook:a".into(), "1".into())]),
-            prefixes: vec![("webhook:".into(), "2".into()), ("web".into(), "3".into())],
-        };
-        let of = |key: &str| table.of(key).as_str().to_owned();
-        assert_eq!(
-            [of("webhook:a"), of("webhook:ab"), of("web"), of("email")],
-            ["1", "2", "3", "0"]
         );
     }
 }

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::admission::{Held, Report, acquire_locked, decided, settle_locked, settled_by_lease};
 use crate::bindings::tripwit::breaker::types;
 use crate::circuit::Circuit;
+use crate::clock::Stopwatch;
 use crate::env::Env;
 use crate::error::AttachError;
 use crate::gate::{Admission, Answer as Decision, Outcome, View};
 use crate::instance::Fault;
 use crate::machine::{Answer, Cx, Machine};
+use crate::regime::Regime;
 use crate::registry::Registry;
 use crate::rejection::Rejection;
 use crate::settings::Settings;
@@ -28,16 +31,16 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    pub(crate) fn start(env: &Env) -> Result<Self, Fault> {
+    pub(crate) fn start(env: &Env, regime: &Arc<Regime>) -> Result<Self, Fault> {
         Ok(Self {
             registry: RwLock::default(),
-            machine: Mutex::new(Machine::start(env)?),
+            machine: Mutex::new(Machine::start(env, regime)?),
             outlet: Outlet::new(&env.ledger),
         })
     }
 
     /// Does something under the lock, with one reading of the clock, and gives out afterwards what there is to tell.
-    fn locked<R>(&self, env: &Env, work: impl FnOnce(&mut Machine, &Cx<'_>) -> R) -> R {
+    pub(crate) fn locked<R>(&self, env: &Env, work: impl FnOnce(&mut Machine, &Cx<'_>) -> R) -> R {
         let result = self.quietly(env, work);
         self.outlet.give_out(env);
         result
@@ -52,6 +55,30 @@ impl Shard {
             now: env.clock.monotonic(),
         };
         work(&mut machine, &cx)
+    }
+
+    /// Does something long bit by bit, each for as long as a batch may hold the lock, until `work` says that there is no
+    /// more of it.
+    pub(crate) fn in_batches(
+        &self,
+        env: &Env,
+        mut work: impl FnMut(&mut Machine, &Cx<'_>, &Stopwatch) -> bool,
+    ) {
+        loop {
+            let mut machine = self.machine.lock();
+            let cx = Cx {
+                env,
+                outlet: &self.outlet,
+                now: env.clock.monotonic(),
+            };
+            let more = work(&mut machine, &cx, &Stopwatch::start(BATCH));
+            // Whoever waits has a turn before the next batch.
+            MutexGuard::unlock_fair(machine);
+            self.outlet.give_out(env);
+            if !more {
+                return;
+            }
+        }
     }
 
     /// Asks to make one call.
@@ -111,14 +138,19 @@ impl Shard {
     }
 
     /// The circuit of a key that has none yet. The caller has taken a place for it.
-    pub(crate) fn attach(&self, env: &Env, key: &str, settings: &Settings) -> Result<Attached, AttachError> {
+    pub(crate) fn attach(
+        &self,
+        env: &Env,
+        key: &str,
+        own: Option<&Settings>,
+    ) -> Result<Attached, AttachError> {
         let attached = {
             let mut registry = self.registry.write();
             match registry.get(key) {
                 Some(circuit) => Ok(Attached::Found(circuit.clone())),
                 None => {
                     let key = Arc::from(key);
-                    self.quietly(env, |machine, cx| machine.attach(cx, &key, settings))
+                    self.quietly(env, |machine, cx| machine.attach(cx, &key, own))
                         .map(|circuit| {
                             registry.insert(&circuit);
                             Attached::Added(circuit)
@@ -156,7 +188,7 @@ impl Shard {
     }
 
     pub(crate) fn is_tight(&self, env: &Env) -> bool {
-        self.machine.lock().is_tight(env)
+        self.machine.lock().newest().is_tight(env)
     }
 
     pub(crate) fn confirm(
@@ -210,18 +242,7 @@ impl Shard {
     }
 
     pub(crate) fn set_mode(&self, env: &Env, circuit: &Circuit, mode: Mode) {
-        self.locked(env, |machine, cx| {
-            if machine.set_mode_of_fallen(cx, circuit, mode) {
-                return;
-            }
-            machine.cross(cx, circuit, |instance, number| {
-                let moved = instance.set_mode(number, mode.into())?;
-                if Mode::from(moved.lease.mode) != mode {
-                    return Err(Fault::new("set-mode", format!("did not take the mode {mode}")));
-                }
-                Ok(Answer::of(moved))
-            });
-        });
+        self.locked(env, |machine, cx| machine.set_mode(cx, circuit, mode));
     }
 
     pub(crate) fn status(&self, env: &Env, circuit: &Circuit) -> Status {
@@ -247,6 +268,9 @@ impl Shard {
     }
 }
 
+/// How long a batch may begin something new: with what it does last it holds the lock for a millisecond at most.
+const BATCH: Duration = Duration::from_micros(500);
+
 /// The most circuits of one shard: what the shipped policies take in one instance.
 pub(crate) const MAX_IN_SHARD: usize = 1 << 20;
 
@@ -262,7 +286,7 @@ fn without_component(machine: &Machine, cx: &Cx<'_>, circuit: &Circuit) -> Statu
     let View { lease, at_fault, .. } = circuit.gate.read_locked();
     let saved = machine
         .slots
-        .get(circuit.slot)
+        .get(circuit.slot())
         .and_then(|slot| slot.saved.as_ref());
     Status {
         key: circuit.key.to_string(),
@@ -271,7 +295,7 @@ fn without_component(machine: &Machine, cx: &Cx<'_>, circuit: &Circuit) -> Statu
         since: crate::clock::system_time(saved.map_or(0, |saved| saved.snapshot.since)),
         retry_after: lease
             .until
-            .map(|until| std::time::Duration::from_nanos(until.saturating_sub(cx.now))),
+            .map(|until| Duration::from_nanos(until.saturating_sub(cx.now))),
         cooldown_count: saved.and_then(|saved| saved.snapshot.cooldown_count),
         counts: crate::status::Counts::default(),
         last_failure: saved

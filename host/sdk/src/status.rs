@@ -8,30 +8,7 @@ use std::time::{Duration, SystemTime};
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::bindings::tripwit::breaker::types as wit_types;
 use crate::clock::system_time;
-
-/// Whether calls get through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
-    /// Calls are admitted.
-    Closed,
-    /// Calls are rejected.
-    Open,
-    /// A few calls are admitted to find out whether the dependency is well again.
-    HalfOpen,
-}
-
-/// Who decides: the policy, or an operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// The policy decides.
-    Automatic,
-    /// Every call is rejected until an operator says otherwise.
-    ForcedOpen,
-    /// Every call is admitted and nothing is recorded.
-    Disabled,
-    /// The policy decides as ever, but the calls that it rejects are made all the same, and counted.
-    Shadow,
-}
+pub use crate::words::{Mode, State};
 
 /// What kind of move a circuit made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

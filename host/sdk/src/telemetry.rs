@@ -13,6 +13,7 @@ use crate::emit;
 use crate::env::Env;
 use crate::instance::Fault;
 use crate::ledger::Ledger;
+use crate::regime::Regime;
 use crate::status::{Event, FieldValue, fields};
 
 /// What a component tells through its imports.
@@ -103,6 +104,8 @@ impl Told {
 /// One entry of the queue, with the caller's context at the crossing.
 pub(crate) struct Entry {
     pub(crate) what: What,
+    /// Who decided at the crossing.
+    pub(crate) regime: Arc<Regime>,
     pub(crate) context: Context,
     pub(crate) caller: tracing::Span,
 }
@@ -174,25 +177,27 @@ impl Outlet {
     }
 
     /// Queues what a crossing told, and the moves it made. Called under the shard's lock, so that order is kept.
-    pub(crate) fn push(&self, heard: Heard, moves: Vec<Event>) {
+    pub(crate) fn push(&self, regime: &Arc<Regime>, heard: Heard, moves: Vec<Event>) {
         if heard.told.is_empty() && heard.dropped == 0 && moves.is_empty() {
             return;
         }
         let told = heard.told.into_iter().map(What::Told);
-        self.extend(told.chain(moves.into_iter().map(What::Moved)), heard.dropped);
+        let all = told.chain(moves.into_iter().map(What::Moved));
+        self.extend(regime, all, heard.dropped);
     }
 
     /// Queues a fault of the component.
-    pub(crate) fn fault(&self, key: Option<Arc<str>>, fault: Fault) {
-        self.extend(std::iter::once(What::Fault { key, fault }), 0);
+    pub(crate) fn fault(&self, regime: &Arc<Regime>, key: Option<Arc<str>>, fault: Fault) {
+        self.extend(regime, std::iter::once(What::Fault { key, fault }), 0);
     }
 
     /// Queues what there is room for. `dropped` were dropped before.
-    fn extend(&self, all: impl Iterator<Item = What>, mut dropped: u64) {
+    fn extend(&self, regime: &Arc<Regime>, all: impl Iterator<Item = What>, mut dropped: u64) {
         let context = Context::current();
         let caller = tracing::Span::current();
         let entry = |what| Entry {
             what,
+            regime: regime.clone(),
             context: context.clone(),
             caller: caller.clone(),
         };
@@ -282,6 +287,9 @@ fn clip_fields(from: Vec<types::Field>) -> Vec<(String, FieldValue)> {
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
+    use crate::policy::Policy;
+    use crate::providers::Telemetry;
+    use crate::table::SettingsTable;
 
     #[test]
     fn what_waits_is_bounded_in_bytes_and_what_has_none_has_room_all_the_same() {
@@ -289,17 +297,19 @@ mod tests {
         let fit = MAX_BYTES / MAX_TEXT;
         let ledger = Arc::new(Ledger::new(Arc::new(ManualClock::new())));
         let outlet = Outlet::new(&ledger);
+        let policy = Policy::consecutive().unwrap();
+        let regime = Regime::new(policy, SettingsTable::default(), &Telemetry::default());
         let tell = |lines: usize| {
             let mut heard = Heard::default();
             (0..lines).for_each(|_| heard.add(line()));
-            outlet.push(heard, Vec::new());
+            outlet.push(&regime, heard, Vec::new());
             ledger.dropped.load(Ordering::Relaxed)
         };
         assert_eq!(tell(fit + 7), 7);
         assert_eq!(tell(1), 8);
         assert!(outlet.pop().is_some());
         assert_eq!(tell(2), 9, "there was room for one again");
-        outlet.fault(None, Fault::new("trip", ""));
+        outlet.fault(&regime, None, Fault::new("trip", ""));
         let queue = outlet.queue.lock();
         assert_eq!(queue.bytes, MAX_BYTES);
         assert!(matches!(

@@ -5,8 +5,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, SdkMeterProvider};
-use tripwit::settings::Consecutive;
-use tripwit::{Breakers, Policy, Telemetry};
+use tripwit::settings::{Consecutive, Window};
+use tripwit::{Breakers, Policy, Settings, Telemetry};
 
 struct Counting;
 
@@ -43,13 +43,19 @@ fn a_healthy_call_allocates_nothing_whether_metrics_are_listened_to_or_not() {
         .with_periodic_exporter(InMemoryMetricExporter::default())
         .build();
     let listened_to = Telemetry::default().meter_provider(meters);
-    for (settings, telemetry) in [
-        (Consecutive::default(), Telemetry::default()),
-        (Consecutive::default().no_call_timeout(), Telemetry::default()),
-        (Consecutive::default(), listened_to.clone()),
-        (Consecutive::default().no_call_timeout(), listened_to),
-    ] {
-        let breakers = Breakers::builder(Policy::consecutive().unwrap())
+    let (in_a_row, in_window) = (Policy::consecutive().unwrap(), Policy::window().unwrap());
+    let sets = [
+        (&in_a_row, Settings::from(Consecutive::default())),
+        (&in_a_row, Consecutive::default().no_call_timeout().into()),
+        // Successes of these are kept back by number.
+        (&in_window, Window::default().into()),
+        (&in_window, Window::default().no_call_timeout().into()),
+    ];
+    let all = sets
+        .iter()
+        .flat_map(|set| [(set, Telemetry::default()), (set, listened_to.clone())]);
+    for ((policy, settings), telemetry) in all {
+        let breakers = Breakers::builder((*policy).clone())
             .settings(settings)
             .telemetry(telemetry)
             .build()

@@ -42,6 +42,8 @@ struct Permit {
     started: u64,
     /// Under the lease that admitted the call.
     call_timeout: Option<u64>,
+    /// Whether that lease asks how long the call takes.
+    measured: bool,
 }
 
 impl Driver {
@@ -124,6 +126,7 @@ impl Driver {
                 ticket,
                 started,
                 call_timeout: answer.lease.call_timeout,
+                measured: answer.lease.call_timeout.is_some() || answer.lease.slow_after.is_some(),
             }),
             Decision::Pass | Decision::Reject(_) => None,
         };
@@ -142,13 +145,19 @@ impl Driver {
                 End::Success | End::Failure if late => Outcome::Timeout,
                 End::Success | End::Failure | End::Timeout | End::Ignored => end.into(),
             },
-            took: permit.call_timeout.is_some().then_some(took),
+            took: permit.measured.then_some(took),
             retry_after: details.retry_after,
             cause: details.cause,
         };
         let answer = self.guest.settle(permit.circuit, permit.ticket, &report)?;
         self.heed(&permit.key, &answer.lease)?;
         Ok(json!({"counted": answer.counted, "transition": transition(answer.transition)}))
+    }
+
+    fn call(&mut self, key: &str, end: End, details: Details) -> Result<Value> {
+        let (answer, permit) = self.acquire(key, None)?;
+        let permit = permit.with_context(|| format!("the call was not admitted: {answer}"))?;
+        self.settle(&permit, end, details)
     }
 
     fn permit(&self, label: &str) -> Result<Permit> {
@@ -298,11 +307,7 @@ impl Player for Driver {
                 let permit = self.permit(&settle.value)?;
                 self.settle(&permit, settle.outcome, settle.details())
             }
-            Verb::Call(call) => {
-                let (answer, permit) = self.acquire(key, None)?;
-                let permit = permit.with_context(|| format!("the call was not admitted: {answer}"))?;
-                self.settle(&permit, call.value, call.details())
-            }
+            Verb::Call(call) => call.repeat(|end, details| self.call(key, end, details)),
             Verb::SettleSuccesses { value, count } => {
                 let permit = self.permit(value)?;
                 self.command(&permit.key, |guest, number| {

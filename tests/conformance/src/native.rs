@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 use tripwit::{Clock, ManualClock};
-use tripwit_core::{Consecutive, Lease, Mode, Nanoseconds, Outbox, Policy, Report, Ticket};
+use tripwit_core::{Consecutive, Lease, Mode, Nanoseconds, Outbox, Policy, Report, Ticket, Window};
 use tripwit_policy::{
     Admission, AttachError, Attachment, Circuits, FieldValue, Host, Level, Line, Moved, Settlement, Setup,
     Snapshot, Span, Status, Timestamp,
@@ -20,6 +20,7 @@ pub(crate) fn start(policy: PolicyName, clock: &ManualClock) -> Result<Box<dyn G
     };
     Ok(match policy {
         PolicyName::Consecutive => Box::new(Circuits::<Consecutive, _>::new(surroundings)),
+        PolicyName::Window => Box::new(Circuits::<Window, _>::new(surroundings)),
         PolicyName::Outbox => Box::new(Circuits::<Outbox, _>::new(surroundings)),
     })
 }

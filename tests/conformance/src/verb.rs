@@ -1,5 +1,7 @@
 //! What a step does: its verb, and the arguments that belong to it.
 
+use std::num::NonZeroU32;
+
 use anyhow::{Context, bail};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value};
@@ -98,6 +100,7 @@ impl From<ModeName> for Mode {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum PolicyName {
     Consecutive,
+    Window,
     Outbox,
 }
 
@@ -105,6 +108,7 @@ impl PolicyName {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Consecutive => "consecutive",
+            Self::Window => "window",
             Self::Outbox => "outbox",
         }
     }
@@ -126,6 +130,8 @@ pub(crate) struct Settle {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Call {
     pub(crate) value: End,
+    /// So many such calls, one after the other.
+    pub(crate) times: Option<NonZeroU32>,
     retry_after: Option<Time>,
     cause: Option<String>,
 }
@@ -144,8 +150,18 @@ impl Settle {
 }
 
 impl Call {
-    pub(crate) fn details(&self) -> Details {
-        Details::new(self.retry_after, self.cause.as_ref())
+    /// Makes the call as often as it says. The answer is the last one's; all before must have moved nothing.
+    pub(crate) fn repeat(
+        &self,
+        mut make: impl FnMut(End, Details) -> anyhow::Result<Value>,
+    ) -> anyhow::Result<Value> {
+        let mut once = || make(self.value, Details::new(self.retry_after, self.cause.as_ref()));
+        for place in 1..self.times.map_or(1, NonZeroU32::get) {
+            let answer = once()?;
+            let moved = answer.get("transition").is_some_and(|it| !it.is_null());
+            anyhow::ensure!(!moved, "call {place} already answers {answer}");
+        }
+        once()
     }
 }
 

@@ -14,7 +14,6 @@ mod host;
 mod replay;
 pub mod settings;
 mod shape;
-mod share;
 mod step;
 mod walk;
 
@@ -22,6 +21,5 @@ pub use answer::{Answer, Shown};
 pub use difference::Difference;
 pub use host::{Host, Permit};
 pub use replay::{Replay, Replayed};
-pub use share::{Share, ShareSettings};
 pub use step::{Step, Trace, UNIT};
 pub use walk::{STEPS, Walk, walk};

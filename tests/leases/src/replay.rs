@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use tripwit::{Breakers, ManualClock};
+use tripwit::{Breakers, Clock, ManualClock};
 use tripwit_core::Policy;
 
 use crate::client::{Client, Side};
@@ -20,6 +20,8 @@ pub struct Replay<P: Policy> {
     asking: Side,
     leased: Side,
     clock: ManualClock,
+    /// Every path begins at a multiple of it, as the core's does.
+    period: u64,
     taken: u64,
 }
 
@@ -56,6 +58,7 @@ impl<P: Policy> Replay<P> {
             asking: side(true)?,
             leased: side(false)?,
             clock,
+            period: setting.phases * UNIT,
             taken: 0,
         })
     }
@@ -86,6 +89,9 @@ impl<P: Policy> Replay<P> {
     /// Takes one path from a new circuit.
     fn take(&mut self, path: &[Step]) -> Result<()> {
         self.taken += 1;
+        let over = self.clock.monotonic() % self.period;
+        self.clock
+            .advance(Duration::from_nanos((self.period - over) % self.period));
         let key = format!("path {}", self.taken);
         let asking = self.asking.breakers.breaker(&key)?;
         let leased = self.leased.breakers.breaker(&key)?;

@@ -9,7 +9,7 @@ const NUMBERS: [&str; 3] = ["generation: ", "ticket: ", "Admit("];
 const AHEAD: [&str; 4] = ["until: ", "until: Some(", "deadline: ", "before: Some("];
 
 /// The names of fields that hold an instant past: what matters is how long ago, up to a limit.
-const PAST: [&str; 1] = ["started: Some("];
+const PAST: [&str; 2] = ["started: Some(", "start: "];
 
 /// The names of fields that hold the time of the last event, which no later event looks at.
 const LATEST: [&str; 2] = ["latest: ", "previous: "];

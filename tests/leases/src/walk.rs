@@ -115,7 +115,7 @@ pub fn walk<P: Policy>(setting: &Setting, read: fn(Lease) -> Lease) -> Result<Wa
         now: 0,
     };
     let mut walk = Walk::default();
-    let mut known = HashSet::from([start.key()]);
+    let mut known = HashSet::from([start.key(setting)]);
     walk.found.push(Found {
         from: None,
         permits: 0,
@@ -137,7 +137,7 @@ pub fn walk<P: Policy>(setting: &Setting, read: fn(Lease) -> Lease) -> Result<Wa
                 if depth == STEPS || permits > setting.permits {
                     continue;
                 }
-                if known.insert(then.key()) {
+                if known.insert(then.key(setting)) {
                     let from = Some((from, step));
                     next.push((walk.found.len(), then));
                     walk.found.push(Found { from, permits });
@@ -185,7 +185,7 @@ impl<P: Policy> Both<P> {
         alike("circuits", &self.asking.held(now), &leased.held(now))
     }
 
-    fn key(&self) -> String {
+    fn key(&self, setting: &Setting) -> String {
         let Self { asking, leased, .. } = self;
         let behind = (leased.kept_back > 0).then_some(&leased.circuit);
         let shown = (
@@ -195,9 +195,12 @@ impl<P: Policy> Both<P> {
             leased.kept_back,
             &leased.permits,
         );
-        let timeouts = leased.permits.iter().filter_map(|permit| permit.call_timeout);
-        let oldest = timeouts.max().map_or(0, |limit| limit.saturating_add(UNIT));
-        shape(&format!("{shown:?}"), self.now, oldest)
+        let phase = self.now / UNIT % setting.phases;
+        shape(
+            &format!("phase {phase}, {shown:?}"),
+            self.now,
+            setting.memory * UNIT,
+        )
     }
 }
 

@@ -1,9 +1,10 @@
 //! What was walked on the native core, taken through the component in the real host.
 
 use anyhow::{Context, Result};
-use tripwit_core::{Consecutive, Outbox, Policy};
+use tripwit_core::{Consecutive, Outbox, Policy, Window};
 use tripwit_leases::settings::{
-    BACK_OFF, CALL_TIMEOUT, NO_CYCLES, RETRY_AFTER, Setting, THRESHOLD, TWO_CYCLES, TWO_PROBES,
+    BACK_OFF, CALL_TIMEOUT, LAST_CALLS, LAST_TICKS, NO_CYCLES, RETRY_AFTER, SLOW_CALLS, Setting, THRESHOLD,
+    TWO_CYCLES, TWO_PROBES,
 };
 use tripwit_leases::{Difference, Replay, walk};
 
@@ -30,6 +31,21 @@ fn consecutive_with_back_off_is_the_same_as_a_component() -> Result<()> {
 #[test]
 fn consecutive_that_heeds_retry_after_is_the_same_as_a_component() -> Result<()> {
     alike::<Consecutive>(&tripwit::Policy::consecutive()?, &RETRY_AFTER)
+}
+
+#[test]
+fn window_of_calls_is_the_same_as_a_component() -> Result<()> {
+    alike::<Window>(&tripwit::Policy::window()?, &LAST_CALLS)
+}
+
+#[test]
+fn window_of_time_is_the_same_as_a_component() -> Result<()> {
+    alike::<Window>(&tripwit::Policy::window()?, &LAST_TICKS)
+}
+
+#[test]
+fn window_with_slow_calls_is_the_same_as_a_component() -> Result<()> {
+    alike::<Window>(&tripwit::Policy::window()?, &SLOW_CALLS)
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use anyhow::{Context, Result};
 use tripwit_core::{
-    Allowance, Consecutive, Lease, Outbox, Policy, RejectionReason, Standing, Successes, Timed,
+    Allowance, Consecutive, Lease, Outbox, Policy, RejectionReason, Standing, Successes, Window,
 };
 use tripwit_leases::settings::{
-    BACK_OFF, CALL_TIMEOUT, HALF, NO_CYCLES, RETRY_AFTER, Setting, THRESHOLD, TWO_CYCLES, TWO_PROBES,
+    BACK_OFF, CALL_TIMEOUT, LAST_CALLS, LAST_TICKS, NO_CYCLES, RETRY_AFTER, SLOW_CALLS, Setting, THRESHOLD,
+    TWO_CYCLES, TWO_PROBES,
 };
-use tripwit_leases::{Difference, Share, UNIT, walk};
+use tripwit_leases::{Difference, UNIT, walk};
 
 #[test]
 fn consecutive_decides_by_leases_as_when_asked() -> Result<()> {
@@ -22,8 +23,18 @@ fn outbox_decides_by_leases_as_when_asked() -> Result<()> {
 }
 
 #[test]
-fn successes_kept_back_by_number_change_nothing() -> Result<()> {
-    alike::<Timed<Share>>(&HALF)
+fn window_of_calls_decides_by_leases_as_when_asked() -> Result<()> {
+    alike::<Window>(&LAST_CALLS)
+}
+
+#[test]
+fn window_of_time_decides_by_leases_as_when_asked() -> Result<()> {
+    alike::<Window>(&LAST_TICKS)
+}
+
+#[test]
+fn window_with_slow_calls_decides_by_leases_as_when_asked() -> Result<()> {
+    alike::<Window>(&SLOW_CALLS)
 }
 
 fn alike<P: Policy>(setting: &Setting) -> Result<()> {
@@ -52,8 +63,8 @@ fn an_allowance_that_is_one_too_many_is_found_out() -> Result<()> {
         },
         ..lease
     };
-    let trace = "acquire, acquire, acquire, failure of 0, failure of 0, success of 0";
-    found_out::<Timed<Share>>(&HALF, lie, trace)
+    let trace = "acquire, acquire, success of 0, acquire, failure of 0, acquire, failure of 0, success of 0";
+    found_out::<Window>(&LAST_CALLS, lie, trace)
 }
 
 #[test]

@@ -15,6 +15,11 @@ use crate::terminal::Progress;
 /// Under as many settings a policy is checked at the most.
 const SETTINGS: usize = 6;
 
+/// A case of scripts.
+type Scripted = fn(&Subject) -> Checked<Ran>;
+/// A case that also takes walks.
+type Walked = fn(&Subject, &Walks) -> Checked<Ran>;
+
 /// What came of one case.
 #[derive(Clone, Debug)]
 pub(super) enum Verdict {
@@ -121,7 +126,7 @@ pub(super) fn check(policy: &Policy, given: Option<&str>, seed: u64) -> Verdicts
         policy.digest()
     );
     verdicts.set(Case::Contract, Verdict::Passed(contract));
-    let scripted: [(Case, fn(&Subject) -> Checked<Ran>); 10] = [
+    let scripted: [(Case, Scripted); 10] = [
         (Case::Moves, cases::moves),
         (Case::Description, cases::description),
         (Case::Settings, cases::settings),
@@ -139,11 +144,11 @@ pub(super) fn check(policy: &Policy, given: Option<&str>, seed: u64) -> Verdicts
     }
     progress.show("random walks");
     let (walks, problem) = Walks::new(subject);
-    if let Some(problem) = problem {
+    if let Some((problem, history)) = problem {
         let case = problem.case.unwrap_or(Case::Contract);
-        verdicts.broken(case, problem, subject.history());
+        verdicts.broken(case, problem, history);
     }
-    let walked: [(Case, fn(&Subject, &Walks) -> Checked<Ran>); 6] = [
+    let walked: [(Case, Walked); 6] = [
         (Case::Permits, cases::permits),
         (Case::Modes, cases::modes),
         (Case::Queries, cases::queries),

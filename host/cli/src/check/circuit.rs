@@ -1,20 +1,16 @@
 //! One circuit of a component that is asked about everything, and watched while it answers.
 
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use tripwit::raw::{
-    Admission, AttachError, Decision, Instance, Lease, Mode, Moved, Outcome, RejectionReason, Report,
-    Snapshot, Standing, State, Status, Transition,
-};
+use tripwit::raw::{Decision, Instance, Lease, Mode, Outcome, Report, Snapshot, Standing, State, Transition};
 use tripwit::{Clock, ManualClock};
 
+use super::answer::{Answer, Command, Did, differences, report, without_lost};
 use super::case::Case;
 use super::history::{Entry, What};
 use super::problem::{Checked, Problem, ensure_of};
 use super::step::Step;
 use super::subject::Subject;
-use super::watch::Command;
 use super::words;
 
 /// The key of every circuit that is alone in its instance.
@@ -60,26 +56,6 @@ pub(crate) struct Permit {
     started: u64,
     call_timeout: Option<u64>,
     measured: bool,
-}
-
-/// What came of a step, as far as two circuits can be compared by it: without tickets and generations.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Answer {
-    pub(crate) did: Did,
-    pub(crate) transition: Option<Transition>,
-    /// The lease that came with it, if one did.
-    pub(crate) lease: Option<Lease>,
-}
-
-/// What was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Did {
-    Nothing,
-    Admitted,
-    Passed,
-    Rejected(RejectionReason, Option<u64>),
-    Settled(bool),
-    Cooled(bool),
 }
 
 impl<'s> Circuit<'s> {
@@ -207,7 +183,7 @@ impl<'s> Circuit<'s> {
                 self.advance(by);
                 Ok(Answer::NOTHING)
             }
-            Step::StepBack(by) => {
+            Step::Back(by) => {
                 self.stepped(step);
                 self.stepped_back = true;
                 self.clock.set_monotonic(self.now().saturating_sub(by));
@@ -264,7 +240,7 @@ impl<'s> Circuit<'s> {
         let late = permit.call_timeout.is_some_and(|limit| took > limit);
         let outcome = match outcome {
             Outcome::Success | Outcome::Failure if late => Outcome::Timeout,
-            outcome => outcome,
+            Outcome::Success | Outcome::Failure | Outcome::Timeout | Outcome::Ignored => outcome,
         };
         if permit.probe {
             self.void.push(permit.ticket);
@@ -304,9 +280,10 @@ impl<'s> Circuit<'s> {
     pub(crate) fn settle_void(&mut self, ticket: u64, report: &Report, case: Case) -> Checked<Answer> {
         let (before, lease) = (self.look()?, self.lease);
         let answer = self.settle(ticket, report)?;
-        let void = match case {
-            Case::Generations => "a ticket of an older generation",
-            _ => "a ticket that is used up or unknown",
+        let void = if case == Case::Generations {
+            "a ticket of an older generation"
+        } else {
+            "a ticket that is used up or unknown"
         };
         self.subject.mind(ensure_of!(
             case,
@@ -324,140 +301,6 @@ impl<'s> Circuit<'s> {
                 })
             }))?;
         Ok(answer)
-    }
-
-    /// An operator opens the circuit.
-    pub(crate) fn trip(&mut self, wait: Option<u64>) -> Checked<Answer> {
-        self.see_time();
-        let moved = self.instance.trip(self.number, wait)?;
-        self.moved(Command::Trip(wait), &moved)
-    }
-
-    /// An operator closes the circuit.
-    pub(crate) fn reset(&mut self) -> Checked<Answer> {
-        self.see_time();
-        let before = self.lease.generation;
-        let moved = self.instance.reset(self.number)?;
-        let answer = self.moved(Command::Reset, &moved)?;
-        self.starts_generation("a reset", before)?;
-        Ok(answer)
-    }
-
-    /// An operator says who decides.
-    pub(crate) fn set_mode(&mut self, mode: Mode) -> Checked<Answer> {
-        self.see_time();
-        let (before, changes) = (self.lease, self.mode != mode);
-        self.mode = mode;
-        let moved = self.instance.set_mode(self.number, mode)?;
-        let answer = self.moved(Command::SetMode(mode), &moved)?;
-        if changes {
-            self.starts_generation("a change of mode", before.generation)?;
-        } else {
-            self.subject.mind(ensure_of!(
-                Case::Modes,
-                before.generation == self.lease.generation,
-                "a mode that is set already changes nothing",
-                || "a new generation".into(),
-            ))?;
-        }
-        Ok(answer)
-    }
-
-    /// Changes the settings.
-    pub(crate) fn configure(&mut self, settings: &str) -> Checked<Result<Answer, AttachError>> {
-        self.see_time();
-        match self.instance.configure(self.number, settings)? {
-            Ok(moved) => Ok(Ok(self.moved(Command::Configure, &moved)?)),
-            Err(error) => {
-                self.did("configure", &super::problem::refusal(&error));
-                Ok(Err(error))
-            }
-        }
-    }
-
-    /// One cool-down cycle.
-    pub(crate) fn cool_down(&mut self) -> Checked<Answer> {
-        self.see_time();
-        let (before, lease) = (self.look()?, self.lease);
-        let all = self.instance.cool_down()?;
-        self.subject.mind(ensure_of!(
-            Case::CoolDown,
-            all.iter().all(|(circuit, _)| *circuit == self.number) && all.len() <= 1,
-            "at most the one circuit that there is, once",
-            || {
-                format!(
-                    "circuits {:?}",
-                    all.iter().map(|(circuit, _)| circuit).collect::<Vec<_>>()
-                )
-            },
-        ))?;
-        let Some((_, moved)) = all.first() else {
-            self.did("cool-down", "no circuit changed");
-            let (after, now) = (self.look()?, self.instance.lease_of(self.number)?);
-            let same = before == after && (lease.state, lease.generation) == (now.state, now.generation);
-            self.subject.mind(ensure_of!(
-                Case::CoolDown,
-                same,
-                "a circuit that is not returned has not changed",
-                || differences(&before, &after).unwrap_or_else(|| words::lease(&now)),
-            ))?;
-            return Ok(Answer {
-                did: Did::Cooled(false),
-                ..Answer::NOTHING
-            });
-        };
-        let did = Did::Cooled(true);
-        self.after(Command::CoolDown, &did, moved.lease, moved.transition)?;
-        let after = self.look()?;
-        self.subject.mind(ensure_of!(
-            Case::CoolDown,
-            before.cooldown_count.is_some() && before != after,
-            "only circuits that count cycles, and whose count or lease changed, are returned",
-            || {
-                format!(
-                    "a {} circuit was, with cool-down count {:?}, then {:?}",
-                    words::state(before.state),
-                    before.cooldown_count,
-                    after.cooldown_count
-                )
-            },
-        ))?;
-        Ok(self.answer(did, moved.transition))
-    }
-
-    /// Copies the circuit.
-    pub(crate) fn save(&mut self) -> Checked<Snapshot> {
-        self.see_time();
-        let snapshot = self.instance.save(self.number)?;
-        self.did("save", "");
-        Ok(snapshot)
-    }
-
-    /// Opens the circuit.
-    pub(crate) fn open(&mut self) -> Checked {
-        self.trip(None)?;
-        ensure_of!(
-            Case::Operator,
-            self.lease.state == State::Open,
-            "trip opens the circuit",
-            || format!("it is {}", words::state(self.lease.state)),
-        )
-    }
-
-    /// Opens the circuit and waits until it is half-open, with one probe under way. `false`: no clock decides.
-    pub(crate) fn half_open(&mut self) -> Checked<bool> {
-        self.open()?;
-        for _ in 0..8 {
-            let Some(left) = self.look()?.retry_after else {
-                return Ok(false);
-            };
-            self.advance(left);
-            self.acquire()?;
-            if self.lease.state == State::HalfOpen {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Writes down what was done, and what came of it.
@@ -497,128 +340,10 @@ impl<'s> Circuit<'s> {
         }
     }
 
-    fn moved(&mut self, command: Command, moved: &Moved) -> Checked<Answer> {
-        self.after(command, &Did::Nothing, moved.lease, moved.transition)?;
-        Ok(self.answer(Did::Nothing, moved.transition))
-    }
-
-    fn see_time(&mut self) -> u64 {
+    pub(super) fn see_time(&mut self) -> u64 {
         self.latest = self.latest.max(self.now());
         self.latest
     }
-
-    /// Sees that a new generation has begun.
-    pub(crate) fn starts_generation(&self, what: &str, before: u64) -> Checked {
-        self.subject.mind(ensure_of!(
-            Case::Generations,
-            self.lease.generation > before,
-            format!("{what} starts a new generation, above {before}"),
-            || format!("generation {}", self.lease.generation),
-        ))
-    }
-}
-
-impl Answer {
-    const NOTHING: Self = Self {
-        did: Did::Nothing,
-        transition: None,
-        lease: None,
-    };
-}
-
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.did {
-            Did::Nothing => {}
-            Did::Admitted => f.write_str("admitted, ")?,
-            Did::Passed => f.write_str("passed, ")?,
-            Did::Rejected(reason, retry_after) => write!(
-                f,
-                "rejected ({}, retry after {}), ",
-                words::reason(reason),
-                words::optional_time(retry_after)
-            )?,
-            Did::Settled(true) => f.write_str("counted, ")?,
-            Did::Settled(false) => f.write_str("not counted, ")?,
-            Did::Cooled(true) => f.write_str("returned, ")?,
-            Did::Cooled(false) => f.write_str("not returned, ")?,
-        }
-        f.write_str(&words::moved(self.transition.as_ref()))?;
-        match &self.lease {
-            Some(lease) => write!(f, "; {}", words::lease(lease)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// A report of this outcome and nothing else.
-pub(crate) fn report(outcome: Outcome) -> Report {
-    Report {
-        outcome,
-        took: None,
-        retry_after: None,
-        cause: matches!(outcome, Outcome::Failure | Outcome::Timeout).then(|| "refused".into()),
-    }
-}
-
-/// How a status differs from another, if it does.
-pub(crate) fn differences(before: &Status, after: &Status) -> Option<String> {
-    let mut found = Vec::new();
-    let mut note = |what: &str, before: String, after: String| {
-        if before != after {
-            found.push(format!("{what} was {before} and became {after}"));
-        }
-    };
-    note(
-        "state",
-        words::state(before.state).into(),
-        words::state(after.state).into(),
-    );
-    note(
-        "mode",
-        words::mode(before.mode).into(),
-        words::mode(after.mode).into(),
-    );
-    note(
-        "retry-after",
-        words::optional_time(before.retry_after),
-        words::optional_time(after.retry_after),
-    );
-    note(
-        "cooldown-count",
-        format!("{:?}", before.cooldown_count),
-        format!("{:?}", after.cooldown_count),
-    );
-    note("since", before.since.to_string(), after.since.to_string());
-    note(
-        "counts",
-        format!("{:?}", before.counts),
-        format!("{:?}", after.counts),
-    );
-    note(
-        "last-failure",
-        format!("{:?}", before.last_failure),
-        format!("{:?}", after.last_failure),
-    );
-    note(
-        "last-cause",
-        format!("{:?}", before.last_cause),
-        format!("{:?}", after.last_cause),
-    );
-    note("key", before.key.clone(), after.key.clone());
-    note(
-        "extra",
-        format!("{:?}", before.extra),
-        format!("{:?}", after.extra),
-    );
-    (!found.is_empty()).then(|| found.join("; "))
-}
-
-/// A status without what the next call to come finds lost.
-fn without_lost(status: &Status) -> Status {
-    let mut status = status.clone();
-    status.counts.probes_in_flight = 0;
-    status
 }
 
 fn wall(clock: &ManualClock) -> u64 {
@@ -628,14 +353,4 @@ fn wall(clock: &ManualClock) -> u64 {
         .map_or(0, |since| {
             since.as_secs() * SECOND + u64::from(since.subsec_nanos())
         })
-}
-
-/// Whether this lease promised this decision.
-pub(crate) fn keeps(before: &Lease, admission: &Admission) -> bool {
-    match (before.standing, &admission.decision) {
-        (Standing::Ask, _) | (Standing::Pass, Decision::Pass) => true,
-        (Standing::Admit(promised), Decision::Admit(ticket)) => promised == *ticket,
-        (Standing::Reject(reason), Decision::Reject(rejection)) => reason == rejection.reason,
-        (Standing::Admit(_) | Standing::Pass | Standing::Reject(_), _) => false,
-    }
 }

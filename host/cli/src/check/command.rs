@@ -96,9 +96,12 @@ fn unfit(error: PolicyError) -> Verdicts {
             steps: vec!["load".into()],
         },
     };
-    let verdict = |case| match case {
-        Case::Contract => Verdict::Failed(Box::new(failure.clone())),
-        _ => Verdict::CutShort(Case::Contract),
+    let verdict = |case| {
+        if case == Case::Contract {
+            Verdict::Failed(Box::new(failure.clone()))
+        } else {
+            Verdict::CutShort(Case::Contract)
+        }
     };
     Verdicts(Case::ALL.map(|case| (case, verdict(case))).to_vec())
 }

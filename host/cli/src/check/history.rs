@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::circuit::Answer;
+use super::answer::Answer;
+use super::answer::Command;
 use super::step::Step;
-use super::watch::Command;
 
 /// One thing that was done.
 #[derive(Clone, Debug)]

@@ -97,7 +97,7 @@ impl Host {
                 "done".into()
             }
             // The host shows its components the largest reading so far.
-            Step::StepBack(_) => "done".into(),
+            Step::Back(_) => "done".into(),
             Step::Acquire => match self.breaker.acquire_owned() {
                 Ok(permit) => {
                     let limit = permit.call_timeout();

@@ -2,8 +2,9 @@
 
 use tripwit::raw::{Mode, Outcome};
 
+use super::answer::{Answer, differences, report};
 use super::case::Case;
-use super::circuit::{Answer, Circuit, differences, report};
+use super::circuit::Circuit;
 use super::leased;
 use super::problem::{Checked, Problem, ensure_of};
 use super::step::Step;
@@ -44,7 +45,7 @@ fn steps_back(subject: &Subject, settings: &str, steps: &[Step]) -> Checked {
         if place % 9 == 4 {
             let back = [1, SECOND, 20 * SECOND, 500 * SECOND, u64::MAX];
             let by = back.get(place / 9 % back.len()).copied().unwrap_or(1);
-            circuit.step(Step::StepBack(by))?;
+            circuit.step(Step::Back(by))?;
         }
         circuit.step(*step)?;
         circuit.look()?;
@@ -123,11 +124,11 @@ fn shadow(subject: &Subject, settings: &str, steps: &[Step]) -> Checked {
     shadow.set_mode(Mode::Shadow)?;
     other.set_mode(Mode::Automatic)?;
     for step in steps {
-        let (in_shadow, in_automatic) = match step {
-            Step::SetMode(Mode::Automatic | Mode::Shadow) => {
-                (Step::SetMode(Mode::Shadow), Step::SetMode(Mode::Automatic))
-            }
-            other => (*other, *other),
+        let decides = matches!(step, Step::SetMode(Mode::Automatic | Mode::Shadow));
+        let (in_shadow, in_automatic) = if decides {
+            (Step::SetMode(Mode::Shadow), Step::SetMode(Mode::Automatic))
+        } else {
+            (*step, *step)
         };
         let mut answers = (shadow.step(in_shadow)?, other.step(in_automatic)?);
         if let (Some(one), Some(other)) = (&mut answers.0.lease, &answers.1.lease) {

@@ -134,7 +134,7 @@ pub(super) fn json(made: &Made<'_>, verdicts: &Verdicts) -> Value {
         .collect();
     let policy = made.policy.map(|policy| {
         let said = policy.description();
-        json!({ "name": said.name, "version": said.version, "digest": policy.digest() })
+        json!({ "name": said.name, "version": said.version, "digest": policy.digest().to_string() })
     });
     json!({
         "file": made.file,

@@ -24,9 +24,11 @@ impl Schema {
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-        let index = compiler
+        compiler
             .add_resource(NAME, value.clone())
-            .and_then(|()| compiler.compile(NAME, &mut schemas))
+            .map_err(|error| error.to_string())?;
+        let index = compiler
+            .compile(NAME, &mut schemas)
             .map_err(|error| format!("{error:#}"))?;
         let properties = value.get("properties").and_then(Value::as_object);
         Ok(Self {

@@ -12,7 +12,7 @@ pub(crate) enum Step {
     /// Time passes. Nanoseconds.
     Advance(u64),
     /// The monotonic clock is set back by so much. Nanoseconds.
-    StepBack(u64),
+    Back(u64),
     /// A call asks to be made.
     Acquire,
     /// A call under way ends.
@@ -31,7 +31,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Advance(by) => write!(f, "{} pass", words::time(*by)),
-            Self::StepBack(by) => write!(f, "the clock steps back by {}", words::time(*by)),
+            Self::Back(by) => write!(f, "the clock steps back by {}", words::time(*by)),
             Self::Acquire => f.write_str("acquire"),
             Self::End(call, outcome) => write!(f, "{} of call {call}", words::outcome(*outcome)),
             Self::Trip(None) => f.write_str("trip"),

@@ -9,7 +9,7 @@ use super::circuit::Circuit;
 use super::play;
 use super::problem::{Checked, Problem};
 use super::step::Step;
-use super::subject::{Subject, Watch};
+use super::subject::{History, Subject, Watch};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
@@ -46,6 +46,8 @@ struct Walk {
     steps: Vec<Step>,
     /// It comes out otherwise with another seed.
     draws: bool,
+    /// How many moves the circuit made.
+    moves: usize,
 }
 
 /// The walks of a check.
@@ -55,8 +57,8 @@ pub(crate) struct Walks {
 }
 
 impl Walks {
-    /// Walks, from the subject's seed, those that come to no end left out. The first that breaks a promise is handed out too.
-    pub(crate) fn new(subject: &Subject) -> (Self, Option<Problem>) {
+    /// Walks, from the subject's seed, those that come to no end left out. The first that breaks a promise is handed out too, as short as can be.
+    pub(crate) fn new(subject: &Subject) -> (Self, Option<(Problem, History)>) {
         let (mut walks, mut first) = (Vec::new(), None);
         let mut rng = Rng::with_seed(subject.seed);
         for settings in &subject.settings {
@@ -65,16 +67,18 @@ impl Walks {
                     settings: settings.clone(),
                     steps: Vec::new(),
                     draws: false,
+                    moves: 0,
                 };
                 subject.watch.set(Watch::Nothing);
                 let walker = Walker::new(subject, settings, rng.fork());
-                let came_through = walker.and_then(|walker| walker.walk(&mut walk.steps)).is_ok();
+                let came_through = walker.and_then(|walker| walker.walk(&mut walk)).is_ok();
                 walk.draws = play::draws(subject, settings, &walk.steps).unwrap_or(false);
                 subject.watch.set(Watch::All);
                 if first.is_none()
                     && let Err(problem) = walk.taken(subject, Play::Plain)
                 {
-                    first = Some(walk.clone().shortened(subject, Play::Plain, problem));
+                    let problem = walk.clone().shortened(subject, Play::Plain, problem);
+                    first = Some((problem, subject.history()));
                 }
                 if came_through {
                     walks.push(walk);
@@ -102,7 +106,12 @@ impl Walks {
 
 impl fmt::Display for Walks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} random walks of {STEPS} steps", self.walks.len())
+        let moves: usize = self.walks.iter().map(|walk| walk.moves).sum();
+        write!(
+            f,
+            "{} random walks of {STEPS} steps, {moves} moves in all",
+            self.walks.len()
+        )
     }
 }
 
@@ -160,12 +169,13 @@ impl<'s> Walker<'s> {
     }
 
     /// Every step is written down before it is taken.
-    fn walk(mut self, steps: &mut Vec<Step>) -> Checked {
-        while steps.len() < STEPS {
+    fn walk(mut self, walk: &mut Walk) -> Checked {
+        while walk.steps.len() < STEPS {
             let status = self.circuit.look()?;
             let step = self.choose(&status);
-            steps.push(step);
-            self.circuit.step(step)?;
+            walk.steps.push(step);
+            let answer = self.circuit.step(step)?;
+            walk.moves += usize::from(answer.transition.is_some());
         }
         Ok(())
     }
@@ -227,10 +237,7 @@ impl<'s> Walker<'s> {
         self.pick(&times).clamp(1, 1_000_000 * SECOND)
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T
-    where
-        T: Copy,
-    {
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         let place = self.rng.usize(0..from.len());
         #[expect(
             clippy::indexing_slicing,

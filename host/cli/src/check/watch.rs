@@ -1,52 +1,15 @@
 //! What must hold after every single answer, whatever the policy.
 
 use tripwit::raw::{
-    Admission, Cause, Decision, Lease, Mode, Operation, Outcome, RejectionReason, Snapshot, Standing, State,
-    Status, SuccessReporting, Told, Transition,
+    Admission, Decision, Lease, Mode, Operation, RejectionReason, Standing, State, SuccessReporting,
+    Transition,
 };
 
+use super::answer::{Command, Did};
 use super::case::Case;
-use super::circuit::{Circuit, Did, KEY, differences, keeps};
-use super::problem::{Checked, Problem, ensure_of};
-use super::step::Step;
-use super::subject::Voice;
+use super::circuit::Circuit;
+use super::problem::{Checked, ensure_of};
 use super::words;
-
-/// What a circuit was told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Command {
-    Acquire,
-    Settle(Outcome),
-    Trip(Option<u64>),
-    Reset,
-    SetMode(Mode),
-    CoolDown,
-    Configure,
-}
-
-impl Command {
-    pub(crate) fn text(self) -> String {
-        match self {
-            Self::Acquire => "acquire".into(),
-            Self::Settle(outcome) => format!("settle {}", words::outcome(outcome)),
-            Self::Trip(wait) => Step::Trip(wait).to_string(),
-            Self::Reset => "reset".into(),
-            Self::SetMode(mode) => Step::SetMode(mode).to_string(),
-            Self::CoolDown => "cool-down".into(),
-            Self::Configure => "configure".into(),
-        }
-    }
-
-    /// Who makes the moves that it makes; `None`: it makes none.
-    fn cause(self) -> Option<Cause> {
-        match self {
-            Self::Acquire | Self::Settle(_) => Some(Cause::Policy),
-            Self::Trip(_) | Self::Reset => Some(Cause::Operator),
-            Self::CoolDown => Some(Cause::CoolDown),
-            Self::SetMode(_) | Self::Configure => None,
-        }
-    }
-}
 
 impl Circuit<'_> {
     /// Takes an answer, and holds it against everything that is always so.
@@ -71,178 +34,6 @@ impl Circuit<'_> {
             subject.mind(judge_edge(command, transition))?;
             subject.mind(self.judge_frozen(command, transition))?;
         }
-        Ok(())
-    }
-
-    /// Looks at the circuit by `inspect`, and holds what it shows against what is known.
-    pub(crate) fn look(&mut self) -> Checked<Status> {
-        let status = self.instance.inspect(self.number)?;
-        let judged = self.judge_status(&status);
-        self.subject.mind(judged)?;
-        Ok(status)
-    }
-
-    fn judge_status(&mut self, status: &Status) -> Checked {
-        let told = self.instance.heard().told.len();
-        ensure_of!(Case::Moves, told == 0, "inspect tells nothing", || {
-            format!("{told} log lines or spans")
-        })?;
-        ensure_of!(Case::Keys, status.key == KEY, format!("key {KEY:?}"), || {
-            format!("key {:?}", status.key)
-        })?;
-        ensure_of!(
-            Case::Modes,
-            status.mode == self.mode,
-            format!("mode {}", words::mode(self.mode)),
-            || format!("inspect shows {}", words::mode(status.mode)),
-        )?;
-        ensure_of!(
-            Case::Queries,
-            status.state == self.lease.state,
-            format!(
-                "inspect shows {}, as the lease has it",
-                words::state(self.lease.state)
-            ),
-            || words::state(status.state).into(),
-        )?;
-        ensure_of!(
-            Case::Queries,
-            status.retry_after.is_none() || status.state == State::Open,
-            "retry-after only while open",
-            || {
-                format!(
-                    "{} and retry-after {}",
-                    words::state(status.state),
-                    words::optional_time(status.retry_after)
-                )
-            },
-        )?;
-        ensure_of!(
-            Case::Moves,
-            status.since == self.since,
-            format!("since the last change of state, at {}", self.since),
-            || format!("since {}", status.since),
-        )?;
-        let counts = &status.counts;
-        ensure_of!(
-            Case::Queries,
-            counts.timeouts <= counts.failures,
-            "time-outs are among the failures",
-            || format!("{counts:?}"),
-        )?;
-        let out = self
-            .permits
-            .iter()
-            .filter(|permit| permit.probe && permit.generation == self.lease.generation);
-        let most = if status.state == State::HalfOpen {
-            out.count()
-        } else {
-            0
-        };
-        ensure_of!(
-            Case::Permits,
-            counts.probes_in_flight as usize <= most,
-            format!("at most {most} probes in flight"),
-            || format!("{} are counted", counts.probes_in_flight),
-        )
-    }
-
-    /// Looks in every way that there is, and sees that looking changes nothing.
-    pub(crate) fn look_around(&mut self) -> Checked<Status> {
-        let before = self.look()?;
-        let lease = self.instance.lease_of(self.number)?;
-        let tripped = self.instance.tripped()?;
-        let snapshot = self.instance.save(self.number)?;
-        let again = self.instance.describe()?;
-        let after = self.look()?;
-        let changed = differences(&before, &after);
-        self.subject.mind(ensure_of!(
-            Case::Queries,
-            changed.is_none(),
-            "looking changes nothing",
-            || changed.unwrap_or_default(),
-        ))?;
-        self.subject.mind(ensure_of!(
-            Case::Description,
-            again.name == self.subject.policy.description().name,
-            "the same description",
-            || format!("now the name is {:?}", again.name),
-        ))?;
-        let judged = self.judge_looks(&before, &lease, &tripped, &snapshot);
-        self.subject.mind(judged)?;
-        self.lease = lease;
-        Ok(before)
-    }
-
-    fn judge_looks(
-        &self,
-        before: &Status,
-        lease: &Lease,
-        tripped: &[String],
-        snapshot: &Snapshot,
-    ) -> Checked {
-        let named: &[&str] = if before.state == State::Closed {
-            &[]
-        } else {
-            &[KEY]
-        };
-        ensure_of!(
-            Case::Queries,
-            tripped == named,
-            format!("tripped names {named:?}"),
-            || format!("{tripped:?}"),
-        )?;
-        let same = (
-            snapshot.state,
-            snapshot.mode,
-            snapshot.retry_after,
-            snapshot.cooldown_count,
-            snapshot.since,
-        ) == (
-            before.state,
-            before.mode,
-            before.retry_after,
-            before.cooldown_count,
-            before.since,
-        );
-        ensure_of!(
-            Case::Snapshots,
-            same && snapshot.key == KEY,
-            "the snapshot says what inspect shows: key, state, mode, wait, cycles, since",
-            || {
-                format!(
-                    "{} with wait {}, cycles {:?}, mode {}",
-                    words::state(snapshot.state),
-                    words::optional_time(snapshot.retry_after),
-                    snapshot.cooldown_count,
-                    words::mode(snapshot.mode)
-                )
-            },
-        )?;
-        let (held, now) = (&self.lease, (lease.generation, lease.state, lease.mode));
-        ensure_of!(
-            Case::Queries,
-            now == (held.generation, held.state, held.mode),
-            format!(
-                "the lease of generation {}: {}",
-                held.generation,
-                words::lease(held)
-            ),
-            || {
-                format!(
-                    "lease-of answers one of generation {}: {}",
-                    lease.generation,
-                    words::lease(&lease)
-                )
-            },
-        )?;
-        let holds = held.until.is_none_or(|until| self.latest.max(self.now()) < until);
-        ensure_of!(
-            Case::Leases,
-            !holds || held.standing == Standing::Ask || held.standing == lease.standing,
-            words::lease(held),
-            || format!("lease-of answers {}", words::lease(&lease)),
-        )?;
         Ok(())
     }
 
@@ -329,97 +120,6 @@ impl Circuit<'_> {
         )
     }
 
-    /// One span and one log line for each move, where the policy tells anything at all.
-    fn judge_told(&mut self, command: Command, transition: Option<&Transition>) -> Checked {
-        let heard = self.instance.heard();
-        let (mut spans, mut lines) = (Vec::new(), Vec::new());
-        for told in heard.told {
-            match told {
-                Told::Span { name, start, end, .. } => spans.push((name, start, end)),
-                Told::Line {
-                    level,
-                    message,
-                    fields,
-                } => lines.push((level, message, fields)),
-            }
-        }
-        let Some(voice) = self.subject.voice.get() else {
-            let told = Voice {
-                spans: !spans.is_empty(),
-                lines: !lines.is_empty(),
-            };
-            self.subject.hears(told);
-            return Ok(());
-        };
-        let moves = usize::from(transition.is_some());
-        ensure_of!(
-            Case::Moves,
-            spans.len() == moves || (!voice.spans && spans.is_empty()),
-            format!("{moves} spans for {moves} moves"),
-            || {
-                format!(
-                    "{} spans: {:?}",
-                    spans.len(),
-                    spans.iter().map(|(name, ..)| name).collect::<Vec<_>>()
-                )
-            },
-        )?;
-        if let (Some((name, start, end)), Some(transition)) = (spans.first(), transition) {
-            let operation = words::operation(transition.operation);
-            let named = name.replace('_', "-");
-            let fits = named.starts_with(KEY) && named.contains(operation) && start <= end;
-            let span = ensure_of!(
-                Case::Moves,
-                fits,
-                format!(
-                    "a span named after key and operation, such as \"{KEY} {operation}\", that ends after it began"
-                ),
-                || format!("{name:?} from {start} to {end}")
-            );
-            span?;
-        }
-        let messages = || {
-            lines
-                .iter()
-                .map(|(_, message, _)| message.clone())
-                .collect::<Vec<_>>()
-        };
-        let twice = lines
-            .iter()
-            .enumerate()
-            .any(|(place, line)| lines.iter().skip(place + 1).any(|other| other == line));
-        ensure_of!(Case::Moves, !twice, "a log line once", || {
-            format!("twice: {:?}", messages())
-        })?;
-        if moves == 1 {
-            ensure_of!(
-                Case::Moves,
-                !voice.lines || !lines.is_empty(),
-                "a log line for the move",
-                || "none".into(),
-            )?;
-            messages()
-                .iter()
-                .for_each(|message| self.subject.learn_line(message));
-        } else if let Some(message) = messages()
-            .iter()
-            .find(|message| self.subject.tells_a_move(message))
-        {
-            return Err(Problem::of(
-                Case::Moves,
-                "no log line of a move where there was none",
-                message.clone(),
-            ));
-        }
-        if lines.len() > 1 || (lines.len() > moves && !matches!(command, Command::SetMode(_))) {
-            self.subject.note(format!(
-                "writes further log lines, such as {:?}",
-                messages().first()
-            ));
-        }
-        Ok(())
-    }
-
     fn judge_lease(&self, generation: u64) -> Checked {
         let lease = &self.lease;
         let got = || words::lease(lease);
@@ -495,4 +195,14 @@ fn judge_edge(command: Command, transition: &Transition) -> Checked {
         format!("a move by {}", cause.map_or("nobody", words::cause)),
         || words::moved(Some(transition)),
     )
+}
+
+/// Whether this lease promised this decision.
+fn keeps(before: &Lease, admission: &Admission) -> bool {
+    match (before.standing, &admission.decision) {
+        (Standing::Ask, _) | (Standing::Pass, Decision::Pass) => true,
+        (Standing::Admit(promised), Decision::Admit(ticket)) => promised == *ticket,
+        (Standing::Reject(reason), Decision::Reject(rejection)) => reason == rejection.reason,
+        (Standing::Admit(_) | Standing::Pass | Standing::Reject(_), _) => false,
+    }
 }

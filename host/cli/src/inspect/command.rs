@@ -21,7 +21,7 @@ use crate::terminal::{self, FAINT, STRONG, paint};
 
 Exit codes: 0 it is a policy; 2 it cannot be read, or is none.")]
 pub(crate) struct Arguments {
-    /// The component, or the name of a shipped policy: consecutive or outbox
+    /// The component, or the name of a shipped policy: consecutive, outbox or window
     #[arg(value_name = "FILE|NAME")]
     policy: String,
     /// Print it as JSON, the settings' schema included
@@ -57,7 +57,7 @@ fn as_text(policy: &Policy, settings: &[Setting]) -> String {
     let mut line = |what: &str, value: &str| {
         text += &format!("{}  {value}\n", paint(FAINT, &format!("{what:<9}")));
     };
-    line("digest", policy.digest());
+    line("digest", &policy.digest().to_string());
     line("size", &format!("{} bytes", policy.size()));
     line("contract", policy.contract());
     for (place, import) in policy.imports().iter().enumerate() {
@@ -119,7 +119,7 @@ fn as_json(policy: &Policy, schema: &Value) -> Value {
         "name": said.name,
         "version": said.version,
         "summary": said.summary,
-        "digest": policy.digest(),
+        "digest": policy.digest().to_string(),
         "bytes": policy.size(),
         "contract": policy.contract(),
         "imports": policy.imports(),

@@ -31,7 +31,7 @@ use crate::timeline::Lane;
   tripwit replay --log access.log --layout '$remote_addr [$time_local] $upstream_addr $upstream_status $upstream_response_time'
   tripwit replay --log access.log --json | jq '.circuits[].policies[].transitions'
 
-A policy is the name of a shipped one (consecutive, outbox) or a file, and then, if need be, `@` and its settings: a file, or JSON in braces.
+A policy is the name of a shipped one (consecutive, outbox, window) or a file, and then, if need be, `@` and its settings: a file, or JSON in braces.
 
 Exit codes: 0 the log was replayed; 2 the log or a policy cannot be read, or settings do not fit.")]
 pub(crate) struct Arguments {

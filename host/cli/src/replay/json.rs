@@ -58,7 +58,7 @@ fn policy((candidate, lane): (&Candidate, &Lane)) -> Value {
         "policy": candidate.text,
         "name": said.name,
         "version": said.version,
-        "digest": candidate.policy.digest(),
+        "digest": candidate.policy.digest().to_string(),
         "settings": settings(candidate),
         "component_faults": lane.faults(),
     })

@@ -36,7 +36,7 @@ Steps, separated by semicolons or line ends (# begins a comment):
   mode disabled                an operator sets the mode: automatic, forced-open, disabled or shadow
   cool-down x3                 cool-down cycles run, for policies that count in them
 
-A policy is the name of a shipped one (consecutive, outbox) or a file, and then, if need be, `@` and its settings: a file, or JSON in braces.
+A policy is the name of a shipped one (consecutive, outbox, window) or a file, and then, if need be, `@` and its settings: a file, or JSON in braces.
 
 Exit codes: 0 the script was played; 2 the policy or the script cannot be read, or settings do not fit.")]
 pub(crate) struct Arguments {

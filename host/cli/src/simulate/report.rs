@@ -138,7 +138,7 @@ impl Simulated<'_> {
             "policy": self.candidate.text,
             "name": said.name,
             "version": said.version,
-            "digest": self.candidate.policy.digest(),
+            "digest": self.candidate.policy.digest().to_string(),
             "settings": settings(self.candidate),
             "seconds": seconds(self.end - START),
             "made": track.map(|track| track.counts.made.sum()),

@@ -103,7 +103,7 @@ fn a_policy_that_cannot_be_had_is_named() {
     let refused = |policy: &str| refused(&[policy, "--log", &log]);
     contains(
         &refused("consecutiv"),
-        &["no policy \"consecutiv\"", "consecutive, outbox"],
+        &["no policy \"consecutiv\"", "consecutive, outbox, window"],
     );
     let text = folder.file("text.wasm", "no component");
     contains(&refused(&text), &[&text, "not a WebAssembly component"]);

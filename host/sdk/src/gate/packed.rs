@@ -2,8 +2,7 @@
 
 use super::{COUNT_MASK, MAX_COUNT, NONE};
 use crate::lease::{Lease, Standing, Successes};
-use crate::rejection::RejectionReason;
-use crate::status::{Mode, State};
+use crate::words::{Mode, RejectionReason, State};
 
 /// The small parts of a lease in one word: standing, reason, state, mode, successes, fault, allowance.
 #[derive(Clone, Copy)]

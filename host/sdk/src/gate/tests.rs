@@ -1,9 +1,10 @@
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::status::{Mode, State};
+use crate::gate::{Admission, Answer, Ended, Gate, Keeping, MAX_COUNT, Outcome, View, Weight};
+use crate::lease::{Lease, Standing, Successes};
+use crate::words::{Mode, RejectionReason, State};
 
 const TICKET: u64 = 7;
 
@@ -40,8 +41,11 @@ fn cross(gate: &Gate, lease: Lease) -> u32 {
     kept
 }
 
-fn weigh(lease: Lease, outcome: Outcome, took: Option<u64>, now: Option<u64>) -> Weight {
-    gate(lease).read().unwrap().weigh(&permit(), outcome, took, now)
+fn weigh(lease: Lease, outcome: Outcome, took: Option<u64>, at: Option<u64>) -> Weight {
+    gate(lease)
+        .read()
+        .unwrap()
+        .weigh(&permit(), Ended { outcome, took, at })
 }
 
 fn up_to(count: u32, before: Option<u64>) -> Lease {
@@ -93,10 +97,15 @@ fn a_permit_of_another_generation_or_instance_is_void() {
         incarnation: 2,
         ..permit()
     };
+    let ended = Ended {
+        outcome: Outcome::Failure,
+        took: None,
+        at: None,
+    };
     for permit in [older, elsewhere] {
-        assert_eq!(view.weigh(&permit, Outcome::Failure, None, None), Weight::Void);
+        assert_eq!(view.weigh(&permit, ended), Weight::Void);
     }
-    assert_eq!(view.weigh(&permit(), Outcome::Failure, None, None), Weight::Tell);
+    assert_eq!(view.weigh(&permit(), ended), Weight::Tell);
 }
 
 #[test]

@@ -310,6 +310,29 @@ fn faults_of_the_component_are_counted() {
 }
 
 #[test]
+fn swaps_that_are_made_are_counted_and_states_and_names_stay() {
+    let pipeline = Pipeline::new();
+    let (breakers, _clock) = consecutive(pipeline.telemetry());
+    breakers.breaker("sms").unwrap().trip();
+    breakers.breaker("email").unwrap();
+    breakers.swap(Policy::outbox().unwrap(), "{}").unwrap();
+    breakers
+        .swap(Policy::outbox().unwrap(), "no settings")
+        .unwrap_err();
+    breakers.reconfigure(r#"{"cooldown_count":3}"#).unwrap();
+    assert_eq!(pipeline.values(&named("swaps")), expected([("", 1.0)]));
+    assert_eq!(pipeline.values(&named("circuits")), states(1.0, 1.0, 0.0));
+    breakers.breaker("email").unwrap().trip();
+    assert_eq!(pipeline.values(&named("circuits")), states(0.0, 2.0, 0.0));
+    let spans = pipeline.spans.get_finished_spans().unwrap();
+    let scopes: Vec<_> = spans
+        .iter()
+        .map(|span| span.instrumentation_scope.name().to_owned())
+        .collect();
+    assert_eq!(scopes, ["tripwit", "Paramore.Brighter"]);
+}
+
+#[test]
 fn sets_of_circuits_that_share_telemetry_are_added_up_and_no_total_steps_back() {
     let pipeline = Pipeline::new();
     let telemetry = pipeline.telemetry();

@@ -34,7 +34,7 @@ fn a_policy_loads_from_a_file_with_the_same_digest() {
     let (loaded, shipped) = (Policy::from_file(&path).unwrap(), Policy::consecutive().unwrap());
     assert_eq!(loaded.digest(), shipped.digest());
     assert_eq!(
-        (loaded.digest().len(), &*loaded.description().name),
+        (loaded.digest().to_string().len(), &*loaded.description().name),
         (71, "consecutive")
     );
 }

@@ -9,8 +9,14 @@
 mod bad_input;
 mod calls;
 mod faults;
+#[cfg(feature = "raw")]
+mod raw;
 mod registry;
+mod restart;
 mod support;
+mod swap;
 mod telemetry;
 #[cfg(feature = "tower")]
 mod tower;
+mod watch;
+mod window;

@@ -47,6 +47,7 @@ impl Host {
         let alone = ALONE.lock();
         let policy = match policy {
             PolicyName::Consecutive => Policy::consecutive()?,
+            PolicyName::Window => Policy::window()?,
             PolicyName::Outbox => Policy::outbox()?,
         };
         let capture = Capture::start(words::scope(&policy));
@@ -271,7 +272,7 @@ impl Player for Host {
             Verb::Settle(settle) => {
                 self.settle(&settle.value, settle.outcome, settle.details(), wants_counted)
             }
-            Verb::Call(call) => self.call(key, call.value, call.details(), wants_counted),
+            Verb::Call(call) => call.repeat(|end, details| self.call(key, end, details, wants_counted)),
             Verb::Trip { value } => {
                 let breaker = self.breaker(key)?;
                 let moved = match value.own() {

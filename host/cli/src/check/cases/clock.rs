@@ -2,9 +2,11 @@
 
 use tripwit::raw::{Outcome, RejectionReason, State};
 
-use crate::check::circuit::{Circuit, Did};
+use crate::check::answer::Did;
+use crate::check::circuit::Circuit;
 use crate::check::problem::{Checked, ensure};
 use crate::check::ran::Ran;
+use crate::check::step::Step;
 use crate::check::subject::Subject;
 use crate::check::walk::{Play, Walks};
 use crate::check::words;
@@ -31,7 +33,7 @@ fn steps_back_when_closed(circuit: &mut Circuit<'_>) -> Checked {
     circuit.acquire()?;
     circuit.end(0, Outcome::Failure)?;
     circuit.acquire()?;
-    circuit.step(crate::check::step::Step::StepBack(1_800 * SECOND))?;
+    circuit.step(Step::Back(1_800 * SECOND))?;
     circuit.end(0, Outcome::Failure)?;
     circuit.acquire()?;
     circuit.end(0, Outcome::Success)?;
@@ -51,7 +53,7 @@ fn steps_back_when_open(circuit: &mut Circuit<'_>, back: u64) -> Checked<bool> {
     circuit.advance(10 * SECOND);
     rejected(circuit, Some(30 * SECOND))?;
     let back = back.min(circuit.now());
-    circuit.step(crate::check::step::Step::StepBack(back))?;
+    circuit.step(Step::Back(back))?;
     rejected(circuit, None)?;
     circuit.look_around()?;
     circuit.advance(back);

@@ -2,7 +2,8 @@
 
 use tripwit::raw::{Operation, State};
 
-use crate::check::circuit::{Circuit, Did};
+use crate::check::answer::Did;
+use crate::check::circuit::Circuit;
 use crate::check::problem::{Checked, ensure};
 use crate::check::ran::Ran;
 use crate::check::subject::Subject;

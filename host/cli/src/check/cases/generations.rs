@@ -2,8 +2,9 @@
 
 use tripwit::raw::{Mode, Outcome};
 
+use crate::check::answer::report;
 use crate::check::case::Case;
-use crate::check::circuit::{Circuit, Permit, report};
+use crate::check::circuit::{Circuit, Permit};
 use crate::check::problem::Checked;
 use crate::check::ran::Ran;
 use crate::check::subject::Subject;

@@ -3,7 +3,8 @@
 use tripwit::raw::{Mode, State};
 
 use super::moves::{CALLS, recover};
-use crate::check::circuit::{Circuit, Did};
+use crate::check::answer::Did;
+use crate::check::circuit::Circuit;
 use crate::check::problem::{Checked, ensure};
 use crate::check::ran::Ran;
 use crate::check::subject::Subject;

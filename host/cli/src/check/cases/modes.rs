@@ -84,7 +84,7 @@ fn setting_it_again_changes_nothing(circuit: &mut Circuit<'_>) -> Checked {
         ensure!(
             before == after,
             "a mode that is set already changes nothing",
-            || crate::check::circuit::differences(&before, &after).unwrap_or_default(),
+            || crate::check::answer::differences(&before, &after).unwrap_or_default(),
         )?;
     }
     Ok(())

@@ -2,8 +2,9 @@
 
 use tripwit::raw::{Outcome, State};
 
+use crate::check::answer::{Did, report};
 use crate::check::case::Case;
-use crate::check::circuit::{Circuit, Did, report};
+use crate::check::circuit::Circuit;
 use crate::check::problem::{Checked, ensure};
 use crate::check::ran::Ran;
 use crate::check::subject::Subject;

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 use tripwit::raw::AttachError;
 
-use crate::check::circuit::{Circuit, KEY, differences};
+use crate::check::answer::differences;
+use crate::check::circuit::{Circuit, KEY};
 use crate::check::problem::{Checked, Problem, ensure, refusal};
 use crate::check::ran::Ran;
 use crate::check::schema::Schema;

@@ -1,0 +1,300 @@
+// Plays steps on an instance as a host would that asks about each call and keeps nothing back.
+import * as answers from './answer.mjs';
+import { byBytes, LARGEST, parseTime, text, written } from './text.mjs';
+
+/** What the imports reach: two clocks that are set by hand, and a list of what was told. */
+class Surroundings {
+  now = parseTime('1h');
+  date = parseTime('1000h');
+  told = { log: [], spans: [] };
+
+  monotonic = () => this.now;
+  wall = () => this.date;
+  log = (...told) => this.told.log.push(answers.line(...told));
+  span = (told) => this.told.spans.push(answers.span(told));
+
+  takeTold() {
+    const { told } = this;
+    this.told = { log: [], spans: [] };
+    return told;
+  }
+}
+
+// What each verb may have beside it.
+const ARGUMENTS = {
+  wait: [], clock: [], wall: [], acquire: [], settle: ['outcome', 'retry_after', 'cause'], call: ['retry_after', 'cause'],
+  trip: [], reset: [], mode: [], cool_down: [], tripped: [], inspect: [], available: [], describe: [], attach: [], restart: [],
+  lease: [], settle_successes: ['count'], configure: [], detach: [], prepare: [], save: [],
+  restore: ['age', 'settings', 'policy', 'with'],
+};
+const OPTIONS = { 'request-information': 'requestInformation', 'circuit-breaker': 'circuitBreaker', other: 'other' };
+
+/** One scenario. `policies` makes instances by the policy's name. */
+export class Driver {
+  around = new Surroundings();
+  snapshots = new Map();
+
+  constructor(policies, policy, { settings = {}, setup = {} }) {
+    Object.assign(this, { policies, policy, settings, setup });
+  }
+
+  /** Goes on with a new instance, in which nothing is attached and no permit of before means anything. */
+  async start() {
+    const newInstance = await this.policies(this.policy);
+    this.instance = newInstance(this.around);
+    this.circuits = new Map();
+    this.generations = new Map();
+    this.permits = new Map();
+    this.prepare(this.setup);
+  }
+
+  /** Does what a step says, and answers in the words of the format. */
+  play(step) {
+    const { key = 'orders', expect: _expect, log: _log, spans: _spans, ...all } = step;
+    const verbs = Object.keys(all).filter((name) => Object.hasOwn(ARGUMENTS, name));
+    if (verbs.length !== 1) {
+      throw new Error(`a step has exactly one verb, and this has [${verbs}]; its fields are [${Object.keys(all)}]`);
+    }
+    const { [verbs[0]]: value, ...step_arguments } = all;
+    const unknown = Object.keys(step_arguments).filter((name) => !ARGUMENTS[verbs[0]].includes(name));
+    if (unknown.length > 0) throw new Error(`${verbs[0]} has no arguments [${unknown}]`);
+    return this[`play_${verbs[0]}`](key, value, step_arguments);
+  }
+
+  // --- clocks
+
+  play_wait(_key, value) {
+    const moved = (hand) => (hand + parseTime(value) > LARGEST ? LARGEST : hand + parseTime(value));
+    this.around.now = moved(this.around.now);
+    this.around.date = moved(this.around.date);
+    return {};
+  }
+
+  play_clock(_key, value) {
+    this.around.now = parseTime(value);
+    return {};
+  }
+
+  play_wall(_key, value) {
+    this.around.date = parseTime(value);
+    return {};
+  }
+
+  // --- calls
+
+  play_acquire(key, label) {
+    const { answer, permit } = this.acquire(key);
+    if (permit) this.permits.set(label, permit);
+    return answer;
+  }
+
+  play_settle(_key, label, { outcome, ...details }) {
+    return this.settle(this.permit(label), outcome, details);
+  }
+
+  play_call(key, outcome, details) {
+    const { answer, permit } = this.acquire(key);
+    if (!permit) throw new Error(`the call was not admitted: ${text(answer)}`);
+    return this.settle(permit, outcome, details);
+  }
+
+  acquire(key) {
+    const circuit = this.number(key);
+    const started = this.around.now;
+    const admission = this.instance.acquire(circuit);
+    const { decision, lease } = admission;
+    this.heed(key, lease);
+    const permit = decision.tag === 'admit' && { key, circuit, ticket: decision.val, started, callTimeout: lease.callTimeout };
+    return { answer: answers.admission(admission), permit };
+  }
+
+  settle({ key, circuit, ticket, started, callTimeout }, outcome, { retry_after, cause }) {
+    const took = this.around.now > started ? this.around.now - started : 0n;
+    const late = ['success', 'failure'].includes(outcome) && callTimeout !== undefined && took > callTimeout;
+    const { counted, lease, transition } = this.instance.settle(circuit, ticket, {
+      outcome: late ? 'timeout' : outcome,
+      took: callTimeout === undefined ? undefined : took,
+      retryAfter: retry_after === undefined ? undefined : parseTime(retry_after),
+      cause,
+    });
+    this.heed(key, lease);
+    return { counted, transition: answers.transition(transition) };
+  }
+
+  permit(label) {
+    const permit = this.permits.get(label);
+    if (!permit) throw new Error(`no call was admitted as ${label}`);
+    return permit;
+  }
+
+  play_settle_successes(_key, label, { count }) {
+    const { key, ticket } = this.permit(label);
+    return this.moved(key, this.instance.settleSuccesses(this.number(key), ticket, Number(count)));
+  }
+
+  // --- commands
+
+  play_trip(key, value) {
+    return this.moved(key, this.instance.trip(this.number(key), value === true ? undefined : parseTime(value)));
+  }
+
+  play_reset(key) {
+    return this.moved(key, this.instance.reset(this.number(key)));
+  }
+
+  play_mode(key, mode) {
+    return this.moved(key, this.instance.setMode(this.number(key), mode));
+  }
+
+  moved(key, { lease, transition }) {
+    this.heed(key, lease);
+    return { transition: answers.transition(transition) };
+  }
+
+  play_cool_down() {
+    const keys = new Map([...this.circuits].map(([key, circuit]) => [circuit, key]));
+    const moves = this.instance.coolDown().map(([circuit, moved]) => {
+      const key = keys.get(circuit);
+      if (!keys.delete(circuit)) throw new Error(`cool-down moved circuit ${circuit}, which is unknown or was moved before`);
+      return { key, ...this.moved(key, moved) };
+    });
+    return moves.sort((one, other) => byBytes(one.key, other.key));
+  }
+
+  // --- looking
+
+  play_tripped() {
+    return this.instance.tripped().sort(byBytes);
+  }
+
+  play_inspect(key) {
+    return answers.status(this.instance.inspect(this.number(key)));
+  }
+
+  play_available(key) {
+    const { standing, mode, until } = this.instance.leaseOf(this.number(key));
+    const holds = until === undefined || this.around.now < until;
+    return { available: !(standing.tag === 'reject' && mode !== 'shadow' && holds) };
+  }
+
+  play_describe() {
+    return answers.description(this.instance.describe());
+  }
+
+  play_lease(key) {
+    const lease = this.instance.leaseOf(this.number(key));
+    return answers.lease(lease, this.heed(key, lease));
+  }
+
+  // --- circuits and instances
+
+  /** The number of a key's circuit, which is attached first where it must be. */
+  number(key) {
+    if (!this.circuits.has(key)) {
+      const answer = this.play_attach(key, this.settings);
+      if (answer.error !== null) throw new Error(`${key} is not attached: ${text(answer)}`);
+    }
+    return this.circuits.get(key);
+  }
+
+  /** Holds an answer's lease against the rules of the contract, and says which generation of its circuit it is. */
+  heed(key, lease) {
+    const stands = text(this.instance.leaseOf(this.circuits.get(key)));
+    if (stands !== text(lease)) throw new Error(`the answer's lease is ${text(lease)}, and that of lease-of ${stands}`);
+    const generations = this.generations.get(key);
+    const last = generations.at(-1);
+    if (last > lease.generation) throw new Error(`generation ${lease.generation} came after ${last}`);
+    if (last !== lease.generation) generations.push(lease.generation);
+    return generations.length;
+  }
+
+  play_attach(key, settings) {
+    return refusable(
+      () => this.instance.attach(key, settingsText(settings)),
+      (attachment) => this.attached(key, attachment),
+    );
+  }
+
+  attached(key, { circuit, lease }) {
+    const known = this.circuits.get(key);
+    if (known !== undefined && known !== circuit) {
+      throw new Error(`the circuit of ${key} had number ${known} and has ${circuit} now`);
+    }
+    if (known === undefined) this.generations.set(key, []);
+    this.circuits.set(key, circuit);
+    this.heed(key, lease);
+    return { error: null };
+  }
+
+  play_configure(key, settings) {
+    return refusable(
+      () => this.instance.configure(this.number(key), settingsText(settings)),
+      (moved) => ({ error: null, ...this.moved(key, moved) }),
+    );
+  }
+
+  play_detach(key) {
+    const circuit = this.circuits.get(key);
+    if (circuit === undefined) throw new Error(`${key} is not attached`);
+    this.instance.detach(circuit);
+    this.circuits.delete(key);
+    this.generations.delete(key);
+    this.permits = new Map([...this.permits].filter(([, permit]) => permit.circuit !== circuit));
+    return {};
+  }
+
+  play_prepare(_key, setup) {
+    this.setup = setup;
+    this.prepare(setup);
+    return {};
+  }
+
+  prepare({ seed = 0, instrumentation = Object.keys(OPTIONS), namespace, ...rest }) {
+    const unknown = [...Object.keys(rest), ...instrumentation.filter((option) => !Object.hasOwn(OPTIONS, option))];
+    if (unknown.length > 0) throw new Error(`a setup has no [${unknown}]`);
+    this.instance.prepare({
+      seed: BigInt(seed.toString()),
+      instrumentation: Object.fromEntries(instrumentation.map((option) => [OPTIONS[option], true])),
+      namespace,
+    });
+  }
+
+  async play_restart() {
+    await this.start();
+    return {};
+  }
+
+  play_save(key, label) {
+    const saved = this.instance.save(this.number(key));
+    this.snapshots.set(label, saved);
+    return answers.snapshot(saved);
+  }
+
+  async play_restore(_key, label, { age = '0s', settings = this.settings, policy, with: changes = {} }) {
+    if (policy !== undefined) {
+      this.policy = policy;
+      await this.start();
+    }
+    if (!this.snapshots.has(label)) throw new Error(`nothing was saved as ${label}`);
+    const snapshot = answers.changed(this.snapshots.get(label), changes);
+    return refusable(
+      () => this.instance.restore(snapshot, settingsText(settings), parseTime(age)),
+      (attachment) => this.attached(snapshot.key, attachment),
+    );
+  }
+}
+
+/** The answer of a function that may refuse: jco throws the error of a result as it is. */
+function refusable(ask, go) {
+  let answered;
+  try {
+    answered = ask();
+  } catch (error) {
+    if (error instanceof Error) throw error;
+    return answers.refusal(error);
+  }
+  return go(answered);
+}
+
+/** Settings as the text that a policy reads: an object is written out, a text is taken as it is. */
+const settingsText = (settings) => (typeof settings === 'string' ? settings : written(settings));
