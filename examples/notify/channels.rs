@@ -1,6 +1,7 @@
 //! The channels, and the circuits that guard them.
 
 use std::fmt;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use reqwest::Url;
@@ -53,6 +54,14 @@ impl Channel {
     }
 }
 
+/// The longest of the waits below, in real seconds.
+const LONGEST_OPEN_SECS: u64 = 60;
+
+/// How long a circuit is open at most.
+pub(crate) fn longest_wait(scale: Scale) -> Duration {
+    scale.secs(LONGEST_OPEN_SECS)
+}
+
 /// The circuits of all guarded channels, each with its channel's settings.
 pub(crate) fn breakers(scale: Scale) -> anyhow::Result<Breakers> {
     let guard = |failures, open_secs, call_secs| {
@@ -64,11 +73,11 @@ pub(crate) fn breakers(scale: Scale) -> anyhow::Result<Breakers> {
     };
     let breakers = Breakers::builder(Policy::consecutive()?)
         .settings(guard(5, 30, 10))
-        .settings_for("email", guard(5, 60, 15))
+        .settings_for("email", guard(5, LONGEST_OPEN_SECS, 15))
         .settings_for("sms", guard(3, 30, 10))
         .settings_for("whatsapp", guard(3, 30, 10))
         .settings_for("push", guard(10, 30, 5))
-        .settings_for_prefix("webhook:", guard(3, 60, 10))
+        .settings_for_prefix("webhook:", guard(3, LONGEST_OPEN_SECS, 10))
         .build()?;
     Ok(breakers)
 }

@@ -48,13 +48,15 @@ pub(crate) fn problems(world: &World) -> anyhow::Result<Vec<String>> {
             .map(|key| format!("{key}: a transition came without its log line or its span")),
     );
 
-    let timeouts: u64 = guarded
-        .iter()
-        .filter(|(key, _)| key.starts_with("webhook:"))
-        .map(|(_, entry)| entry.timeouts)
-        .sum();
+    let webhooks = guarded.iter().filter(|(key, _)| key.starts_with("webhook:"));
+    let (mut timeouts, mut restored_open) = (0, false);
+    for (_, entry) in webhooks {
+        timeouts += entry.timeouts;
+        restored_open |= entry.restored_open;
+    }
     let cancelled = world.sender.webhooks().cancelled();
-    if timeouts == 0 || cancelled != timeouts {
+    // A circuit that an earlier run left open may wait through all the time in which its host hangs.
+    if (timeouts == 0 && !restored_open) || cancelled != timeouts {
         problems.push(format!(
             "webhooks: {timeouts} calls timed out, and {cancelled} were cancelled"
         ));
@@ -84,11 +86,11 @@ fn problem_of_record(record: &Record, provider: &Provider) -> Option<String> {
     ))
 }
 
-/// The circuits that were meant to open did, and let no call through that they rejected.
+/// The circuits that were meant to open did, unless they were open already, and let no call through that they rejected.
 fn problems_of_calls(name: &str, entry: &Entry, provider: &Provider) -> Vec<String> {
     let mut problems = Vec::new();
     if provider.plan.opens {
-        if entry.opened == 0 {
+        if entry.opened == 0 && !entry.restored_open {
             problems.push(format!("{name}: the circuit was meant to open, and did not"));
         } else if entry.recovery.is_none() {
             problems.push(format!("{name}: the circuit opened, and was not seen to close"));

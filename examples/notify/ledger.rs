@@ -26,8 +26,10 @@ pub(crate) struct Entry {
     pub(crate) spared: u64,
     /// How often the circuit opened, failed probes included.
     pub(crate) opened: u64,
+    /// Whether it was open, or half-open, already when this run began.
+    pub(crate) restored_open: bool,
     opened_at: Option<Instant>,
-    /// From the first opening until the circuit closed; the longest, where there were several.
+    /// From the first opening (of a restored circuit: from the start) until it closed; the longest, where there were several.
     pub(crate) recovery: Option<Duration>,
 }
 
@@ -38,6 +40,14 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    /// Enters a circuit that an earlier run left open.
+    pub(crate) fn restore(&self, name: &str) {
+        let mut entries = self.entries.lock();
+        let entry = entries.entry(name.to_owned()).or_default();
+        entry.restored_open = true;
+        entry.opened_at = Some(Instant::now());
+    }
+
     /// Enters how a call ended. Only whoever makes the call may say so.
     pub(crate) fn enter(&self, name: &str, notification: usize, attempt: &Attempt) {
         let mut entries = self.entries.lock();

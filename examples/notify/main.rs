@@ -14,9 +14,11 @@ mod providers;
 mod report;
 mod script;
 mod sender;
+mod state;
 mod webhook;
 mod world;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -24,10 +26,12 @@ use anyhow::Context as _;
 use clap::Parser;
 use tokio::runtime;
 use tokio::time::{Instant, timeout_at};
+use tripwit::Breakers;
 use tripwit_examples::arguments;
 use tripwit_examples::scale::Scale;
 use tripwit_examples::terminal::{self, GOOD};
 
+use crate::state::Kept;
 use crate::world::World;
 
 /// What the report and the end of the process may take of the time there is.
@@ -44,21 +48,38 @@ const MOST_PROBLEMS: usize = 12;
 Examples:
   cargo run --example notify                 # seven seconds
   cargo run --example notify -- --scale 1    # the real waits and time-outs: four minutes
+  cargo run --example notify -- --state notify.json
+                                             # end it with Ctrl-C or kill -9: the next run goes on with what was open
 
-Exit code: 0 when every promise was kept, 1 when one was not, 2 for bad arguments."
+Exit code: 0 when every promise was kept, 1 when one was not, 2 for bad arguments or a state file that cannot be used."
 )]
 struct Arguments {
     #[command(flatten)]
     scale: Scale,
+    /// Keeps the circuits in this file: restored at the start, if it is there, and saved after every transition
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
-    let scale = match arguments::parse::<Arguments>() {
-        Ok(arguments) => arguments.scale,
+    let arguments = match arguments::parse::<Arguments>() {
+        Ok(arguments) => arguments,
         Err(code) => return code,
     };
-    terminal::say(&format!("{scale}\n"));
-    match run(scale) {
+    terminal::say(&format!("{}\n", arguments.scale));
+    // First of all: it compiles the policy, and the time line should not wait for that.
+    let breakers = match channels::breakers(arguments.scale) {
+        Ok(breakers) => breakers,
+        Err(error) => return failed(&error),
+    };
+    let kept = match keep(&arguments, &breakers) {
+        Ok(kept) => kept,
+        Err(error) => {
+            terminal::complain(&format!("{error:#}"));
+            return ExitCode::from(2);
+        }
+    };
+    match run(arguments.scale, breakers, kept.as_ref()) {
         Ok(problems) if problems.is_empty() => {
             terminal::say(&terminal::paint(GOOD, "All as promised."));
             ExitCode::SUCCESS
@@ -73,15 +94,27 @@ fn main() -> ExitCode {
             }
             ExitCode::FAILURE
         }
-        Err(error) => {
-            terminal::complain(&format!("notify failed: {error:#}"));
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(&error),
     }
 }
 
+fn failed(error: &anyhow::Error) -> ExitCode {
+    terminal::complain(&format!("notify failed: {error:#}"));
+    ExitCode::FAILURE
+}
+
+/// Restores the circuits, and says so, where there is a file for them.
+fn keep(arguments: &Arguments, breakers: &Breakers) -> anyhow::Result<Option<Kept>> {
+    let Some(path) = &arguments.state else {
+        return Ok(None);
+    };
+    let kept = Kept::start(path, breakers, channels::longest_wait(arguments.scale))?;
+    terminal::say(&format!("{kept}\n"));
+    Ok(Some(kept))
+}
+
 /// Runs, reports, and answers with what did not come out as promised.
-fn run(scale: Scale) -> anyhow::Result<Vec<String>> {
+fn run(scale: Scale, breakers: Breakers, kept: Option<&Kept>) -> anyhow::Result<Vec<String>> {
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -89,10 +122,12 @@ fn run(scale: Scale) -> anyhow::Result<Vec<String>> {
         .context("no threads to run on")?;
     runtime.block_on(async {
         let deadline = Instant::now() + scale.deadline() - SPARE;
-        let world = World::start(scale).await?;
+        let left_open = kept.iter().flat_map(|kept| kept.open_circuits());
+        let world = World::start(scale, breakers, left_open).await?;
         let in_time = timeout_at(deadline, world.run()).await;
         report::print(&world);
         let mut problems = check::problems(&world)?;
+        problems.extend(kept.and_then(Kept::failure));
         match in_time {
             Ok(ended) => ended?,
             Err(_) => problems.insert(0, format!("not over within {:?}", scale.deadline())),

@@ -17,8 +17,12 @@ pub(crate) fn print(world: &World) {
         STRONG,
         "\nGuarded channels, by the calls that went through a breaker",
     ));
-    terminal::say(&table(&world.sender.guarded().entries(), &records).trim_fmt());
+    let guarded = world.sender.guarded().entries();
+    terminal::say(&table(&guarded, &records).trim_fmt());
     terminal::say(&terminal::paint(FAINT, LEGEND));
+    if guarded.values().any(|entry| entry.restored_open) {
+        terminal::say(&terminal::paint(FAINT, RESTORED_LEGEND));
+    }
 
     for (channel, entry) in world.sender.unguarded().entries() {
         let [sent, failed] = outcomes(&entry, &records);
@@ -44,6 +48,12 @@ const LEGEND: &str = "\
 sent, failed (no attempt left) and rejected (at least once) are notifications. Calls spared: those that the circuit rejected.
 Calls failed: by error, time-out or bad answer; an HTTP 410 is one, and yet no failure to the circuit, since it is not the host's.
 Time to recover: from the first opening until the circuit closed again.";
+
+/// Stands behind the times that a circuit opened.
+const RESTORED: &str = " + 1";
+
+const RESTORED_LEGEND: &str = "\
++ 1: an earlier run left it open, and it was restored so; its time to recover counts from the start of this run.";
 
 const HEADINGS: [&str; 9] = [
     "circuit",
@@ -72,7 +82,7 @@ fn table(entries: &BTreeMap<String, Entry>, records: &[Record]) -> Table {
             entry.calls.to_string(),
             entry.failures.to_string(),
             entry.spared.to_string(),
-            entry.opened.to_string(),
+            times_opened(entry),
             entry.recovery.map_or_else(|| "-".to_owned(), seconds),
         ]);
     }
@@ -80,6 +90,12 @@ fn table(entries: &BTreeMap<String, Entry>, records: &[Record]) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// Openings of this run, and that of an earlier one.
+fn times_opened(entry: &Entry) -> String {
+    let restored = if entry.restored_open { RESTORED } else { "" };
+    format!("{}{restored}", entry.opened)
 }
 
 fn seconds(time: Duration) -> String {

@@ -7,11 +7,11 @@ use anyhow::Context as _;
 use reqwest::Url;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
-use tripwit::Subscription;
+use tripwit::{Breakers, Subscription};
 use tripwit_examples::scale::Scale;
 use tripwit_examples::transitions::Transitions;
 
-use crate::channels::{self, Channel};
+use crate::channels::Channel;
 use crate::deliveries::{Deliveries, Notification};
 use crate::http::Http;
 use crate::ledger::Ledger;
@@ -42,13 +42,16 @@ struct Destination {
 }
 
 impl World {
-    /// Starts the servers. Their time line begins now.
-    pub(crate) async fn start(scale: Scale) -> anyhow::Result<Arc<Self>> {
-        // First of all: it compiles the policy, and the time line should not wait for that.
-        let breakers = channels::breakers(scale)?;
+    /// Starts the servers, whose time line begins now. `left_open` are the circuits that an earlier run left open.
+    pub(crate) async fn start<'a>(
+        scale: Scale,
+        breakers: Breakers,
+        left_open: impl Iterator<Item = &'a str>,
+    ) -> anyhow::Result<Arc<Self>> {
         let transitions = Transitions::install()?;
         transitions.follow(&breakers);
         let ledger = Arc::new(Ledger::default());
+        left_open.for_each(|key| ledger.restore(key));
         let observer = Arc::clone(&ledger);
         let observing = breakers.subscribe(move |event| observer.observe(event));
 

@@ -64,7 +64,7 @@ export const status = (of) => ({
   counts: counts(of.counts),
   last_failure: time(of.lastFailure),
   last_cause: of.lastCause ?? null,
-  ...(of.extra.length > 0 && { extra: fields(of.extra) }),
+  extra: fields(of.extra),
 });
 
 export function lease(of, generation) {
@@ -113,6 +113,12 @@ export const snapshot = (of) => ({
   detail: [...of.detail],
   detail_format: of.detailFormat,
 });
+
+/** Whether a circuit is what it would be without its snapshot: a host need not keep such a circuit over a restart. */
+export function isAsNew({ state, mode, counts: counted, lastFailure }) {
+  const nothing = lastFailure === undefined && Object.values(counted).every((count) => count === 0);
+  return nothing && state === 'closed' && mode === 'automatic';
+}
 
 /** A snapshot with some of its fields changed, as a record of the contract. */
 export function changed(saved, changes) {

@@ -7,9 +7,6 @@ export const parse = (json) => parseLossless(json);
 /** JSON with sorted names, so that equal values have equal texts. */
 export const text = (value) => stringify(sorted(value));
 
-/** JSON with names in the order that they have. */
-export const written = (value) => stringify(value);
-
 /** The order of texts by their bytes. */
 export const byBytes = (one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other));
 

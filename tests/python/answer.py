@@ -88,7 +88,8 @@ def status(of):
         "counts": vars(of.counts),
         "last_failure": time(of.last_failure),
         "last_cause": of.last_cause,
-    } | ({"extra": fields(of.extra)} if of.extra else {})
+        "extra": fields(of.extra),
+    }
 
 
 def lease(of, generation):
@@ -124,6 +125,12 @@ def description(of):
         "settings_schema": json.loads(of.settings_schema),
         "extra": fields(of.extra),
     }
+
+
+def is_as_new(saved):
+    """Whether a circuit is what it would be without its snapshot: a host need not keep such a circuit over a restart."""
+    nothing = saved.last_failure is None and not any(vars(saved.counts).values())
+    return nothing and (saved.state, saved.mode) == ("closed", "automatic")
 
 
 TIMES = ["since", "retry_after", "last_failure"]

@@ -7,7 +7,9 @@ use tripwit_core::{
     Cause, Counts, Decision, Lease, Mode, Operation, Rejection, RejectionReason, Saved, Standing, State,
     Successes, format_duration, parse_duration,
 };
-use tripwit_policy::{AttachError, Snapshot, Stamped, Status};
+use tripwit_policy::{AttachError, Snapshot, Stamped};
+
+use crate::guest::Inspection;
 
 pub(crate) fn time(nanoseconds: Option<u64>) -> Value {
     nanoseconds.map(format_duration).into()
@@ -90,7 +92,7 @@ pub(crate) fn counts(counts: &Counts) -> Value {
     })
 }
 
-pub(crate) fn status(status: &Status) -> Value {
+pub(crate) fn inspection(Inspection { status, extra }: &Inspection) -> Value {
     json!({
         "key": status.key.as_ref(),
         "state": state_name(status.state),
@@ -101,6 +103,7 @@ pub(crate) fn status(status: &Status) -> Value {
         "counts": counts(&status.counts),
         "last_failure": time(status.last_failure),
         "last_cause": status.last_cause.as_deref(),
+        "extra": extra,
     })
 }
 
@@ -140,6 +143,15 @@ pub(crate) fn attach_error(error: &AttachError) -> Value {
         AttachError::Snapshot(problem) => ("snapshot", None, Some(problem.clone())),
     };
     json!({"error": kind, "field": field, "problem": problem})
+}
+
+/// Why other settings, or another policy, were not taken. `key`: of the circuit that they were refused for, if it was one.
+pub(crate) fn refusal(error: &AttachError, key: Option<&str>) -> Value {
+    let mut answer = attach_error(error);
+    if let Value::Object(fields) = &mut answer {
+        fields.insert("key".into(), key.into());
+    }
+    answer
 }
 
 /// A snapshot as it is written.

@@ -1,5 +1,7 @@
 //! Plays steps on a guest as a host would that asks about each call and keeps nothing back.
 
+mod take_over;
+
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -8,12 +10,12 @@ use tripwit::{Clock, ManualClock};
 use tripwit_core::{Decision, Lease, Outcome, Report, Ticket};
 use tripwit_policy::{AttachError, Attachment, Setup, Snapshot};
 
-use crate::answer::{admission, attach_error, changed, lease, snapshot, status, transition};
+use crate::answer::{admission, attach_error, inspection, lease, transition};
 use crate::guest::{Guest, Start};
 use crate::runner::Player;
 use crate::scenario::{Scenario, Step};
 use crate::told::Told;
-use crate::verb::{Details, End, PolicyName, Restore, Verb, settings_text};
+use crate::verb::{Details, End, PolicyName, Verb, settings_text};
 
 pub(crate) struct Driver {
     start: Start,
@@ -25,18 +27,30 @@ pub(crate) struct Driver {
     settings: String,
     circuits: BTreeMap<String, Attached>,
     permits: BTreeMap<String, Permit>,
+    /// Counts the instances: permits of one before mean nothing.
+    incarnation: u32,
     snapshots: BTreeMap<String, Snapshot>,
 }
 
 struct Attached {
     number: u32,
+    settings: Given,
     /// The generations that its leases had, in order.
     generations: Vec<u64>,
+}
+
+/// The settings of a circuit.
+#[derive(Clone)]
+struct Given {
+    text: String,
+    /// Whether they are the circuit's own, and not those of every circuit.
+    own: bool,
 }
 
 #[derive(Clone)]
 struct Permit {
     key: String,
+    incarnation: u32,
     circuit: u32,
     ticket: Ticket,
     started: u64,
@@ -54,17 +68,16 @@ impl Driver {
         clock: &ManualClock,
     ) -> Result<Self> {
         let setup = Setup::from(&scenario.setup);
-        let mut guest = start(policy, clock)?;
-        guest.prepare(&setup)?;
         Ok(Self {
             start,
             policy,
-            guest,
+            guest: prepared(start, policy, clock, &setup)?,
             clock: clock.clone(),
             setup,
             settings: settings_text(&scenario.settings),
             circuits: BTreeMap::new(),
             permits: BTreeMap::new(),
+            incarnation: 0,
             snapshots: BTreeMap::new(),
         })
     }
@@ -74,17 +87,28 @@ impl Driver {
         if let Some(attached) = self.circuits.get(key) {
             return Ok(attached.number);
         }
+        let settings = self.table();
         let attachment = self
             .guest
-            .attach(key, &self.settings)?
+            .attach(key, &settings.text)?
             .with_context(|| format!("attaching {key:?}"))?;
-        self.remember(key, &attachment)?;
+        self.remember(key, &attachment, settings)?;
         Ok(attachment.circuit)
     }
 
-    fn remember(&mut self, key: &str, attachment: &Attachment) -> Result<()> {
+    /// The settings of circuits that have none of their own.
+    fn table(&self) -> Given {
+        Given {
+            text: self.settings.clone(),
+            own: false,
+        }
+    }
+
+    /// One that is known keeps the settings that it has.
+    fn remember(&mut self, key: &str, attachment: &Attachment, settings: Given) -> Result<()> {
         let known = self.circuits.entry(key.to_owned()).or_insert(Attached {
             number: attachment.circuit,
+            settings,
             generations: Vec::new(),
         });
         ensure!(
@@ -122,6 +146,7 @@ impl Driver {
         let permit = match answer.decision {
             Decision::Admit(ticket) => Some(Permit {
                 key: key.to_owned(),
+                incarnation: self.incarnation,
                 circuit,
                 ticket,
                 started,
@@ -137,6 +162,10 @@ impl Driver {
     }
 
     fn settle(&mut self, permit: &Permit, end: End, details: Details) -> Result<Value> {
+        if permit.incarnation != self.incarnation {
+            // A host does not ask an instance about the tickets of another.
+            return Ok(json!({"counted": false, "transition": null}));
+        }
         let took = self.clock.monotonic().saturating_sub(permit.started);
         let late = permit.call_timeout.is_some_and(|limit| took > limit);
         let report = Report {
@@ -219,14 +248,23 @@ impl Driver {
     }
 
     fn attach(&mut self, key: &str, settings: &Value) -> Result<Value> {
-        let attached = self.guest.attach(key, &settings_text(settings))?;
-        self.attached(key, attached)
+        let settings = Given {
+            text: settings_text(settings),
+            own: true,
+        };
+        let attached = self.guest.attach(key, &settings.text)?;
+        self.attached(key, attached, settings)
     }
 
-    fn attached(&mut self, key: &str, attached: Result<Attachment, AttachError>) -> Result<Value> {
+    fn attached(
+        &mut self,
+        key: &str,
+        attached: Result<Attachment, AttachError>,
+        settings: Given,
+    ) -> Result<Value> {
         match attached {
             Ok(attachment) => {
-                self.remember(key, &attachment)?;
+                self.remember(key, &attachment, settings)?;
                 Ok(json!({"error": null}))
             }
             Err(error) => Ok(attach_error(&error)),
@@ -235,8 +273,15 @@ impl Driver {
 
     fn configure(&mut self, key: &str, settings: &Value) -> Result<Value> {
         let number = self.number(key)?;
-        match self.guest.configure(number, &settings_text(settings))? {
+        let settings = Given {
+            text: settings_text(settings),
+            own: true,
+        };
+        match self.guest.configure(number, &settings.text)? {
             Ok(moved) => {
+                if let Some(attached) = self.circuits.get_mut(key) {
+                    attached.settings = settings;
+                }
                 self.heed(key, &moved.lease)?;
                 Ok(json!({"error": null, "transition": transition(moved.transition)}))
             }
@@ -250,43 +295,8 @@ impl Driver {
             .remove(key)
             .with_context(|| format!("{key:?} is not attached"))?;
         self.guest.detach(attached.number)?;
-        self.permits.retain(|_, permit| permit.circuit != attached.number);
+        self.permits.retain(|_, permit| permit.key != key);
         Ok(json!({}))
-    }
-
-    fn save(&mut self, key: &str, label: &str) -> Result<Value> {
-        let number = self.number(key)?;
-        let saved = self.guest.save(number)?;
-        let answer = snapshot(&saved);
-        self.snapshots.insert(label.to_owned(), saved);
-        answer
-    }
-
-    fn restore(&mut self, restore: &Restore) -> Result<Value> {
-        if let Some(policy) = restore.policy {
-            self.start_anew(policy)?;
-        }
-        let saved = self
-            .snapshots
-            .get(&restore.value)
-            .with_context(|| format!("nothing was saved as {:?}", restore.value))?;
-        let snapshot = changed(saved, &restore.with)?;
-        let settings = match &restore.settings {
-            Some(settings) => settings_text(settings),
-            None => self.settings.clone(),
-        };
-        let restored = self.guest.restore(&snapshot, &settings, restore.age.0)?;
-        self.attached(&snapshot.key, restored)
-    }
-
-    /// Goes on with a new instance, in which nothing is attached and no permit of before means anything.
-    fn start_anew(&mut self, policy: PolicyName) -> Result<()> {
-        self.policy = policy;
-        self.guest = (self.start)(policy, &self.clock)?;
-        self.guest.prepare(&self.setup)?;
-        self.circuits.clear();
-        self.permits.clear();
-        Ok(())
     }
 
     fn lease(&mut self, key: &str) -> Result<Value> {
@@ -295,6 +305,13 @@ impl Driver {
         let generation = self.heed(key, &stands)?;
         Ok(lease(&stands, generation))
     }
+}
+
+/// A new instance, set up.
+fn prepared(start: Start, policy: PolicyName, clock: &ManualClock, setup: &Setup) -> Result<Box<dyn Guest>> {
+    let mut guest = start(policy, clock)?;
+    guest.prepare(setup)?;
+    Ok(guest)
 }
 
 impl Player for Driver {
@@ -310,6 +327,10 @@ impl Player for Driver {
             Verb::Call(call) => call.repeat(|end, details| self.call(key, end, details)),
             Verb::SettleSuccesses { value, count } => {
                 let permit = self.permit(value)?;
+                ensure!(
+                    permit.incarnation == self.incarnation,
+                    "{value:?} is of another instance"
+                );
                 self.command(&permit.key, |guest, number| {
                     guest.settle_successes(number, permit.ticket, *count)
                 })
@@ -323,7 +344,7 @@ impl Player for Driver {
             Verb::Tripped { .. } => self.guest.tripped().map(Value::from),
             Verb::Inspect { .. } => {
                 let number = self.number(key)?;
-                self.guest.inspect(number).map(|it| status(&it))
+                self.guest.inspect(number).map(|it| inspection(&it))
             }
             Verb::Available { .. } => self.available(key),
             Verb::Lease { .. } => self.lease(key),
@@ -336,8 +357,10 @@ impl Player for Driver {
                 self.guest.prepare(&self.setup).map(|()| json!({}))
             }
             Verb::Save { value } => self.save(key, value),
-            Verb::Restart { .. } => self.start_anew(self.policy).map(|()| json!({})),
             Verb::Restore(restore) => self.restore(restore),
+            Verb::Restart(restart) => self.restart(*restart),
+            Verb::Swap(swap) => self.swap(swap),
+            Verb::Reconfigure { value } => self.reconfigure(value),
         }
     }
 

@@ -18,6 +18,13 @@ pub(crate) struct Description {
     pub(crate) extra: Map<String, Value>,
 }
 
+/// What can be seen of a circuit, with what only its policy has to say.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Inspection {
+    pub(crate) status: Status,
+    pub(crate) extra: Map<String, Value>,
+}
+
 /// One instance. The outer error of each function is a fault: a trap, or a circuit that is not attached.
 pub(crate) trait Guest {
     fn describe(&mut self) -> Result<Description>;
@@ -33,7 +40,7 @@ pub(crate) trait Guest {
     fn reset(&mut self, circuit: u32) -> Result<Moved>;
     fn set_mode(&mut self, circuit: u32, mode: Mode) -> Result<Moved>;
     fn cool_down(&mut self) -> Result<Vec<(u32, Moved)>>;
-    fn inspect(&mut self, circuit: u32) -> Result<Status>;
+    fn inspect(&mut self, circuit: u32) -> Result<Inspection>;
     fn tripped(&mut self) -> Result<Vec<String>>;
     fn save(&mut self, circuit: u32) -> Result<Snapshot>;
     fn restore(

@@ -1,15 +1,15 @@
 //! The first subject: the kit's circuits over a host that only remembers.
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tripwit::{Clock, ManualClock};
 use tripwit_core::{Consecutive, Lease, Mode, Nanoseconds, Outbox, Policy, Report, Ticket, Window};
 use tripwit_policy::{
     Admission, AttachError, Attachment, Circuits, FieldValue, Host, Level, Line, Moved, Settlement, Setup,
-    Snapshot, Span, Status, Timestamp,
+    Snapshot, Span, Timestamp,
 };
 
-use crate::guest::{Description, Guest};
+use crate::guest::{Description, Guest, Inspection};
 use crate::told::{self, Told, fields};
 use crate::verb::PolicyName;
 
@@ -138,8 +138,12 @@ impl<P: Policy> Guest for Circuits<P, Surroundings> {
         Ok(Self::cool_down(self))
     }
 
-    fn inspect(&mut self, circuit: u32) -> Result<Status> {
-        Self::inspect(self, circuit).context(NO_CIRCUIT)
+    fn inspect(&mut self, circuit: u32) -> Result<Inspection> {
+        Ok(Inspection {
+            status: Self::inspect(self, circuit).context(NO_CIRCUIT)?,
+            // The kit has nothing to say beyond the status.
+            extra: Map::new(),
+        })
     }
 
     fn tripped(&mut self) -> Result<Vec<String>> {

@@ -35,7 +35,8 @@ pub(crate) struct Scenario {
     pub(crate) steps: Vec<Step>,
 }
 
-fn no_settings() -> Value {
+/// What is left out.
+pub(crate) fn no_settings() -> Value {
     Value::Object(Map::new())
 }
 
@@ -232,6 +233,16 @@ mod tests {
     fn a_verb_that_needs_no_value_takes_true_only() {
         assert!(read(json!({"reset": true})).is_ok());
         assert!(read(json!({"reset": false})).is_err());
+    }
+
+    #[test]
+    fn a_restart_keeps_nothing_or_the_state() {
+        for restart in [json!(true), json!("state")] {
+            assert!(read(json!({"restart": restart, "at": "5s"})).is_ok());
+        }
+        for restart in [json!(false), json!("half")] {
+            assert!(read(json!({"restart": restart})).is_err());
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
 
 use crate::expect::is_part;
 use crate::report::Report;
@@ -71,6 +72,26 @@ impl Suite {
             }
         }
         Ok(report)
+    }
+
+    /// Everything that the native core answers and tells: a line of JSON for each scenario, in order, with the fields
+    /// `file`, `played` (of each step `answer` and `told`) and `scenario`. Names are in the order of their bytes, and there
+    /// is no white space, so that equal transcripts have equal bytes.
+    ///
+    /// # Errors
+    ///
+    /// When something that was played cannot be written as JSON, which nothing is known to be.
+    pub fn transcript(&self) -> Result<String> {
+        let mut lines = String::new();
+        for (file, contents) in &self.files {
+            for scenario in &contents.scenarios {
+                let start = |clock: &_| Subject::Native.start(contents.policy, scenario, clock);
+                let played = serde_json::to_value(run(scenario, start).played)?;
+                let line = json!({"file": file, "scenario": scenario.name, "played": played});
+                lines += &format!("{line}\n");
+            }
+        }
+        Ok(lines)
     }
 
     /// The names of the files, in order.
@@ -180,7 +201,6 @@ fn check_scenario(scenario: &Scenario) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn scenario(fields: serde_json::Value) -> Scenario {
         let mut whole = json!({"name": "It trips.", "source": "none"});

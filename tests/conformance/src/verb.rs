@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value};
 use tripwit_core::{Mode, Outcome, parse_duration};
 
-use crate::scenario::SetupText;
+use crate::scenario::{SetupText, no_settings};
 
 /// A time as the files write it: a length, or a point on a clock counted from that clock's zero. Nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,23 @@ impl<'de> Deserialize<'de> for True {
             false => Err(de::Error::custom("a verb without a value is written with `true`")),
         }
     }
+}
+
+/// How a process ends and another begins.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged)]
+pub(crate) enum Next {
+    /// With nothing of the one before.
+    Empty(True),
+    /// With what that one had saved.
+    Of(Kept),
+}
+
+/// What is kept from one process to the next.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kept {
+    State,
 }
 
 /// `true`, or a time.
@@ -190,6 +207,24 @@ pub(crate) struct Restore {
     pub(crate) with: Map<String, Value>,
 }
 
+/// Another policy for every circuit.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Swap {
+    pub(crate) value: PolicyName,
+    #[serde(default = "no_settings")]
+    pub(crate) settings: Value,
+}
+
+/// A process that ends, and another that begins.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Restart {
+    pub(crate) value: Next,
+    /// Where the clock of the new one stands.
+    pub(crate) at: Option<Time>,
+}
+
 /// What a step does. README.md says what each verb means.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(tag = "verb", rename_all = "snake_case", deny_unknown_fields)]
@@ -262,11 +297,12 @@ pub(crate) enum Verb {
     Save {
         value: String,
     },
-    Restart {
-        #[serde(rename = "value")]
-        _value: True,
-    },
+    Restart(Restart),
     Restore(Restore),
+    Swap(Swap),
+    Reconfigure {
+        value: Value,
+    },
 }
 
 impl Verb {
@@ -290,8 +326,8 @@ impl Verb {
     pub(crate) fn beyond_the_host(&self) -> Option<&'static str> {
         match self {
             Self::Lease { .. } => Some("it shows no leases"),
-            Self::Save { .. } | Self::Restore(_) => Some("it hands out no snapshots"),
-            Self::Configure { .. } => Some("it changes no settings of a circuit"),
+            Self::Save { .. } | Self::Restore(_) => Some("it hands out no snapshots of one circuit"),
+            Self::Configure { .. } => Some("it changes the settings of all circuits only"),
             Self::Detach { .. } => Some("it forgets circuits by itself only"),
             Self::SettleSuccesses { .. } => Some("it keeps successes back by itself only"),
             Self::Prepare { .. } => Some("it sets an instance up once"),
@@ -309,13 +345,15 @@ impl Verb {
             | Self::Inspect { .. }
             | Self::Available { .. }
             | Self::Describe { .. }
-            | Self::Restart { .. }
+            | Self::Restart(_)
+            | Self::Swap(_)
+            | Self::Reconfigure { .. }
             | Self::Attach { .. } => None,
         }
     }
 }
 
-/// Settings as the text that a policy reads: an object is written out, a text is taken as it is.
+/// Settings as the text that a policy reads: an object is written with its names in order, a text is taken as it is.
 pub(crate) fn settings_text(settings: &Value) -> String {
     match settings {
         Value::String(text) => text.clone(),
@@ -325,7 +363,7 @@ pub(crate) fn settings_text(settings: &Value) -> String {
     }
 }
 
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 25] = [
     "wait",
     "clock",
     "wall",
@@ -349,4 +387,6 @@ const NAMES: [&str; 23] = [
     "save",
     "restore",
     "restart",
+    "swap",
+    "reconfigure",
 ];

@@ -238,6 +238,26 @@ fn beyond_the_format() -> Vec<Case> {
             &["nothing.wasm"],
         ),
         case(
+            "A swap to a policy of nobody's.",
+            json!({"swap": "nothing"}),
+            &["nothing.wasm"],
+        ),
+        case(
+            "A restart that keeps half of it.",
+            json!({"restart": "half"}),
+            &["a restart is", "half"],
+        ),
+        case(
+            "A swap to settings that are refused.",
+            json!({"swap": "consecutive", "settings": {"failure_threshold": 0}}),
+            &["/error", "expected null", "/failure_threshold"],
+        ),
+        case(
+            "Other settings that are refused.",
+            json!({"reconfigure": {"size": 1}}),
+            &["/error", "expected null", "/size"],
+        ),
+        case(
             "Settings that are refused.",
             json!({"attach": {"size": 1}}),
             &["/error", "expected null", "\"settings\""],

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use tripwit_conformance::Suite;
 
 use crate::doctored;
 use crate::program::{outcome, repository, run};
@@ -21,12 +22,12 @@ impl Runner {
         Self(command)
     }
 
-    /// Plays every scenario of `tests/conformance` and writes the transcript. What was played is counted here too, in the files and in
-    /// the transcript: nothing may be left out.
+    /// Plays every scenario of `tests/conformance` and writes the transcript, which must be the native core's to the byte. What was played
+    /// is counted here too, in the files and in the transcript: nothing may be left out.
     ///
     /// # Errors
     ///
-    /// When a scenario does not hold, or was not played to its end.
+    /// When a scenario does not hold, was not played to its end, or something was answered or told otherwise than by the native core.
     pub fn plays_every_scenario(&self, transcript: &Path) -> Result<()> {
         let folder = repository().join("tests/conformance");
         let files = scenario_files(&folder)?;
@@ -47,6 +48,9 @@ impl Runner {
             "the transcript has {} scenarios",
             played.len()
         );
+        for (own, native) in written.lines().zip(Suite::load()?.transcript()?.lines()) {
+            ensure!(own == native, "{}", difference(own, native)?);
+        }
         for (scenario, played) in all.iter().zip(&played) {
             ensure!(
                 scenario.get("name") == played.get("scenario")
@@ -143,6 +147,27 @@ fn scenario_files(folder: &Path) -> Result<Vec<Value>> {
         serde_json::from_str(&text).with_context(|| path.display().to_string())
     };
     paths.iter().map(read).collect()
+}
+
+/// Where two lines of transcripts part.
+fn difference(own: &str, native: &str) -> Result<String> {
+    let (own, native): (Value, Value) = (serde_json::from_str(own)?, serde_json::from_str(native)?);
+    let text = |of: &Value, field: &str| of.get(field).map(Value::to_string).unwrap_or_default();
+    let (file, scenario) = (text(&native, "file"), text(&native, "scenario"));
+    let step = |of: &Value, index: usize| of.get("played").and_then(|all| all.get(index)).cloned();
+    let parts = (0..elements(&own, "played").max(elements(&native, "played")))
+        .map(|index| (index, step(&own, index), step(&native, index)))
+        .find(|(_, own, native)| own != native);
+    Ok(match parts {
+        Some((index, own, native)) => {
+            let [own, native] = [own, native].map(|step| step.unwrap_or_default());
+            format!(
+                "{file}: {scenario}\n    step {}: it answers {own}, and the native core {native}",
+                index + 1
+            )
+        }
+        None => format!("{file}: {scenario} is written otherwise:\n{own}\n{native}"),
+    })
 }
 
 fn scenarios(file: &Value) -> &[Value] {

@@ -1,12 +1,13 @@
 //! From the words of the contract to those of the kit, and back.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 use tripwit_core as core_;
 use tripwit_policy as kit;
 
 use super::bindings::exports::tripwit::breaker::policy as wit;
 use super::bindings::tripwit::breaker::{log, types};
+use crate::guest::Inspection;
 use crate::told;
 
 macro_rules! same_cases {
@@ -106,23 +107,24 @@ pub(super) fn refusable<T: Into<U>, U>(
     }))
 }
 
-pub(super) fn status(from: wit::Status) -> Result<kit::Status> {
-    ensure!(
-        from.extra.is_empty(),
-        "a status with extra fields: {:?}",
-        from.extra
-    );
-    Ok(kit::Status {
-        key: from.key.as_str().into(),
-        state: from.state.into(),
-        mode: from.mode.into(),
-        since: from.since,
-        retry_after: from.retry_after,
-        cooldown_count: from.cooldown_count,
-        counts: from.counts.into(),
-        last_failure: from.last_failure,
-        last_cause: from.last_cause.map(Into::into),
-    })
+impl From<wit::Status> for Inspection {
+    fn from(from: wit::Status) -> Self {
+        let status = kit::Status {
+            key: from.key.as_str().into(),
+            state: from.state.into(),
+            mode: from.mode.into(),
+            since: from.since,
+            retry_after: from.retry_after,
+            cooldown_count: from.cooldown_count,
+            counts: from.counts.into(),
+            last_failure: from.last_failure,
+            last_cause: from.last_cause.map(Into::into),
+        };
+        Self {
+            status,
+            extra: fields(from.extra),
+        }
+    }
 }
 
 impl From<types::Lease> for core_::Lease {
@@ -279,5 +281,41 @@ impl From<&kit::Snapshot> for wit::Snapshot {
             detail: from.detail.clone(),
             detail_format: from.detail_format.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_only_a_policy_has_to_say_is_in_the_answer() {
+        let field = |name: &str, value| types::Field {
+            name: name.into(),
+            value,
+        };
+        let status = wit::Status {
+            key: "orders".into(),
+            state: types::State::Closed,
+            mode: types::Mode::Automatic,
+            since: 0,
+            retry_after: None,
+            cooldown_count: None,
+            counts: core_::Counts::default().into(),
+            last_failure: None,
+            last_cause: None,
+            extra: vec![
+                field("why", types::Value::Text("slow".into())),
+                field("calls", types::Value::Integer(3)),
+                field("share", types::Value::Number(50.0)),
+                field("full", types::Value::Boolean(false)),
+            ],
+        };
+        let answer = crate::answer::inspection(&status.into());
+        let extra = r#"{"calls":3,"full":false,"share":50.0,"why":"slow"}"#;
+        assert_eq!(answer["extra"].to_string(), extra);
+        assert_eq!(answer["key"], json!("orders"));
     }
 }

@@ -11,7 +11,7 @@ use anyhow::Result;
 use parking_lot::Mutex;
 use tripwit::{Clock, ManualClock};
 use tripwit_core::{Lease, Mode, Nanoseconds, Report, Ticket};
-use tripwit_policy::{Admission, AttachError, Attachment, Moved, Settlement, Setup, Snapshot, Status};
+use tripwit_policy::{Admission, AttachError, Attachment, Moved, Settlement, Setup, Snapshot};
 use wasmtime::component::{Component, HasSelf, Linker, ResourceTable};
 use wasmtime::{Config, Engine, Store};
 use wasmtime_wasi::clocks::{HostMonotonicClock, HostWallClock, WasiClocks, WasiClocksCtxView};
@@ -20,7 +20,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 use bindings::tripwit::breaker::{log, spans, types};
 use bindings::{Breaker, BreakerPre};
 
-use crate::guest::{Description, Guest};
+use crate::guest::{Description, Guest, Inspection};
 use crate::native::wall;
 use crate::told::{Line, Span, Told};
 use crate::verb::PolicyName;
@@ -235,8 +235,8 @@ impl Guest for Instance {
             .collect())
     }
 
-    fn inspect(&mut self, circuit: u32) -> Result<Status> {
-        convert::status(call!(self.call_inspect(circuit)))
+    fn inspect(&mut self, circuit: u32) -> Result<Inspection> {
+        Ok(call!(self.call_inspect(circuit)).into())
     }
 
     fn tripped(&mut self) -> Result<Vec<String>> {

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::LazyLock;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use opentelemetry::trace::{SpanId, SpanKind, Status};
 use opentelemetry::{Value as OtelValue, global};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
@@ -44,6 +44,20 @@ impl Capture {
             dispatch: tracing_subscriber::registry().with(layer).into(),
             lines,
             scope,
+        }
+    }
+
+    /// Says of which scope spans must be from now on.
+    pub(super) fn expect_scope(&mut self, scope: String) {
+        self.scope = scope;
+    }
+
+    /// Takes the one line that the host has written in its own name, and nothing else.
+    pub(super) fn take_announcement(&self) -> Result<Line> {
+        let mut lines = std::mem::take(&mut *self.lines.lock());
+        match (lines.pop(), lines.is_empty()) {
+            (Some(line), true) => Ok(line),
+            (last, _) => bail!("one line must be written, and not {lines:?} and {last:?}"),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The third subject: the host's public API, and nothing that its users could not reach.
 
 mod capture;
+mod take_over;
 mod words;
 
 use std::collections::BTreeMap;
@@ -11,8 +12,7 @@ use anyhow::{Context, Result, bail};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tripwit::{
-    AttachError, Breaker, Breakers, Event, Failure, ManualClock, Mode, OwnedPermit, Policy, Subscription,
-    Verdict,
+    AttachError, Breaker, Breakers, Event, Failure, ManualClock, Mode, OwnedPermit, Subscription, Verdict,
 };
 
 use crate::runner::Player;
@@ -20,11 +20,12 @@ use crate::scenario::{Scenario, Step};
 use crate::told::Told;
 use crate::verb::{Details, End, ModeName, PolicyName, Verb, settings_text};
 use capture::Capture;
+use take_over::{Making, shipped};
 
 pub(crate) struct Host {
     breakers: Breakers,
-    /// Makes the circuits of a process that starts anew.
-    build: Box<dyn Fn() -> Result<Breakers>>,
+    /// What the circuits of a process that starts anew are made with.
+    making: Making,
     /// Held, so that no circuit is given up while the scenario runs.
     handles: BTreeMap<String, Breaker>,
     permits: BTreeMap<String, (String, OwnedPermit)>,
@@ -45,50 +46,26 @@ impl Host {
         ignore_leases: bool,
     ) -> Result<Self> {
         let alone = ALONE.lock();
-        let policy = match policy {
-            PolicyName::Consecutive => Policy::consecutive()?,
-            PolicyName::Window => Policy::window()?,
-            PolicyName::Outbox => Policy::outbox()?,
+        let making = Making {
+            policy: shipped(policy)?,
+            settings: settings_text(&scenario.settings),
+            setup: scenario.setup.clone(),
+            clock: clock.clone(),
+            ignore_leases,
         };
-        let capture = Capture::start(words::scope(&policy));
-        let (clock, settings, setup) = (
-            clock.clone(),
-            settings_text(&scenario.settings),
-            scenario.setup.clone(),
-        );
-        let build = move || {
-            let builder = Breakers::builder(policy.clone())
-                .settings(settings.as_str())
-                .clock(clock.clone())
-                .shards(1)
-                .seed(setup.seed)
-                .instrumentation(words::instrumentation(&setup))
-                .ignore_leases(ignore_leases);
-            Ok(match &setup.namespace {
-                Some(namespace) => builder.namespace(namespace).build()?,
-                None => builder.build()?,
-            })
-        };
-        let breakers = build()?;
+        let capture = Capture::start(words::scope(&making.policy));
+        let breakers = making.breakers()?;
         let moves = Arc::default();
         Ok(Self {
             subscription: listen(&breakers, &moves),
             breakers,
-            build: Box::new(build),
+            making,
             handles: BTreeMap::new(),
             permits: BTreeMap::new(),
             moves,
             capture,
             _alone: alone,
         })
-    }
-
-    fn restart(&mut self) -> Result<Value> {
-        self.permits.clear();
-        self.handles.clear();
-        self.breakers = (self.build)()?;
-        self.subscription = listen(&self.breakers, &self.moves);
-        Ok(json!({}))
     }
 
     fn breaker(&mut self, key: &str) -> Result<Breaker> {
@@ -295,7 +272,9 @@ impl Player for Host {
             Verb::Available { .. } => Ok(json!({"available": self.breaker(key)?.is_available()})),
             Verb::Describe { .. } => words::description(&self.breakers.policy()),
             Verb::Attach { value } => self.attach(key, value),
-            Verb::Restart { .. } => self.restart(),
+            Verb::Restart(restart) => self.restart(*restart),
+            Verb::Swap(swap) => self.swap(swap),
+            Verb::Reconfigure { value } => self.reconfigure(value),
             Verb::Wait { .. }
             | Verb::Clock { .. }
             | Verb::Wall { .. }

@@ -45,11 +45,6 @@ pub(super) fn status(breaker: &Breaker) -> Result<Value> {
         status.state,
         status.mode
     );
-    ensure!(
-        status.extra.is_empty(),
-        "a status with extra fields: {:?}",
-        status.extra
-    );
     let counts = status.counts;
     Ok(json!({
         "key": status.key,
@@ -69,6 +64,7 @@ pub(super) fn status(breaker: &Breaker) -> Result<Value> {
         },
         "last_failure": status.last_failure.map(point),
         "last_cause": status.last_cause,
+        "extra": extra(&status.extra),
     }))
 }
 
@@ -80,18 +76,12 @@ pub(super) fn description(policy: &Policy) -> Result<Value> {
         "version": it.version,
         "summary": it.summary,
         "settings_schema": schema,
-        "extra": extra(policy),
+        "extra": extra(&it.extra),
     }))
 }
 
-fn extra(policy: &Policy) -> serde_json::Map<String, Value> {
-    fields(
-        policy
-            .description()
-            .extra
-            .iter()
-            .map(|(name, it)| (name.clone(), value(it))),
-    )
+fn extra(from: &[(String, FieldValue)]) -> serde_json::Map<String, Value> {
+    fields(from.iter().map(|(name, it)| (name.clone(), value(it))))
 }
 
 fn value(from: &FieldValue) -> Value {
@@ -105,7 +95,7 @@ fn value(from: &FieldValue) -> Value {
 
 /// The instrumentation scope that a policy's spans must have.
 pub(super) fn scope(policy: &Policy) -> String {
-    let extra = extra(policy);
+    let extra = extra(&policy.description().extra);
     let scope = extra.get("instrumentation_scope").and_then(Value::as_str);
     scope.unwrap_or("tripwit").to_owned()
 }
