@@ -81,8 +81,6 @@ fn range(schema: &Value) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::*;
-
     #[test]
     fn ranges_are_told_by_what_the_schema_bounds() {
         for (schema, range) in [

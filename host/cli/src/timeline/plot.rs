@@ -172,7 +172,7 @@ impl Plot {
                 .add(label(LEFT - 8.0, y + 4.0, &format!("{percent} %"), FAINT).set("text-anchor", "end"));
         }
         let mut steps = String::new();
-        for (from, to, bin) in bins.filled() {
+        for (from, to, bin) in bins.filled().filter(|(_, _, bin)| bin.failures > 0) {
             let rate = bin.failures as f64 / bin.calls as f64;
             let (left, right) = (self.x(from), self.x(to.min(self.to)).max(self.x(from) + 0.5));
             let y = bottom - RATE_HEIGHT * rate;
@@ -516,7 +516,8 @@ mod tests {
             bands: Vec::new(),
         }]);
         assert!(drawn.contains("error rate of each 1s"), "{drawn}");
-        assert_eq!(drawn.matches("V56.00").count(), 0, "{drawn}");
-        assert_eq!(drawn.matches(&format!("V{TOP:.2}H")).count(), 0, "{drawn}");
+        let (all, none) = (TOP, TOP + RATE_HEIGHT);
+        assert_eq!(drawn.matches(&format!("V{all:.2}H")).count(), 50, "{drawn}");
+        assert_eq!(drawn.matches(&format!("V{none:.2}H")).count(), 0, "{drawn}");
     }
 }

@@ -3,19 +3,19 @@
 use fastrand::Rng;
 
 /// 2026-01-01T00:00:00Z, in milliseconds since the Unix epoch.
-pub const MIDNIGHT: u64 = 1_767_225_600_000;
+pub(crate) const MIDNIGHT: u64 = 1_767_225_600_000;
 
 /// One call. Times are milliseconds since the Unix epoch.
 #[derive(Clone, Debug)]
-pub struct Call {
-    pub begin: u64,
-    pub end: u64,
-    pub status: u16,
-    pub upstream: &'static str,
+pub(crate) struct Call {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) status: u16,
+    pub(crate) upstream: &'static str,
 }
 
 /// An hour of calls, in the order in which they ended, which is that of their lines.
-pub fn calls(seed: u64) -> Vec<Call> {
+pub(crate) fn calls(seed: u64) -> Vec<Call> {
     let mut rng = Rng::with_seed(seed);
     let mut calls = Vec::new();
     let mut now = MIDNIGHT;
@@ -45,7 +45,7 @@ pub fn calls(seed: u64) -> Vec<Call> {
 }
 
 /// Each call as it can be read back from a log that has times of the end in whole seconds.
-pub fn by_seconds_of_the_end(calls: &[Call]) -> Vec<Call> {
+pub(crate) fn by_seconds_of_the_end(calls: &[Call]) -> Vec<Call> {
     let seconds = |call: &Call| Call {
         begin: call.end / 1_000 * 1_000 - (call.end - call.begin),
         end: call.end / 1_000 * 1_000,
@@ -55,7 +55,7 @@ pub fn by_seconds_of_the_end(calls: &[Call]) -> Vec<Call> {
 }
 
 /// Each call as it can be read back from a log that has times of the beginning in whole seconds.
-pub fn by_seconds_of_the_beginning(calls: &[Call]) -> Vec<Call> {
+pub(crate) fn by_seconds_of_the_beginning(calls: &[Call]) -> Vec<Call> {
     let seconds = |call: &Call| Call {
         begin: call.begin / 1_000 * 1_000,
         end: call.begin / 1_000 * 1_000 + (call.end - call.begin),
@@ -99,7 +99,7 @@ fn seconds(milliseconds: u64) -> String {
 }
 
 /// nginx's combined layout and the fields that its users commonly add.
-pub fn nginx(calls: &[Call]) -> String {
+pub(crate) fn nginx(calls: &[Call]) -> String {
     written(calls, |call| {
         let took = seconds(took(call));
         format!(
@@ -114,7 +114,7 @@ pub fn nginx(calls: &[Call]) -> String {
 }
 
 /// Apache's combined layout, with the virtual host before it and the microseconds after it.
-pub fn apache(calls: &[Call]) -> String {
+pub(crate) fn apache(calls: &[Call]) -> String {
     written(calls, |call| {
         format!(
             r#"{}.Example:443 192.0.2.7 - frank [{}] "GET / HTTP/1.1" {} - "-" "agent \"one\"" {}"#,
@@ -127,10 +127,10 @@ pub fn apache(calls: &[Call]) -> String {
 }
 
 /// The layout of `apache`.
-pub const APACHE_LAYOUT: &str = r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i" %D"#;
+pub(crate) const APACHE_LAYOUT: &str = r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i" %D"#;
 
 /// JSON lines.
-pub fn json(calls: &[Call]) -> String {
+pub(crate) fn json(calls: &[Call]) -> String {
     written(calls, |call| {
         format!(
             r#"{{"time": "{}", "status": {}, "request_time": {}, "upstream": "{}", "other": [1]}}"#,
@@ -143,7 +143,7 @@ pub fn json(calls: &[Call]) -> String {
 }
 
 /// CSV with names of its own.
-pub fn csv(calls: &[Call]) -> String {
+pub(crate) fn csv(calls: &[Call]) -> String {
     let lines = written(calls, |call| {
         format!(
             "\"{}\",{},{},{}",
@@ -157,7 +157,7 @@ pub fn csv(calls: &[Call]) -> String {
 }
 
 /// A layout of one's own, in nginx's words.
-pub fn own(calls: &[Call]) -> String {
+pub(crate) fn own(calls: &[Call]) -> String {
     written(calls, |call| {
         format!(
             "{} {} {} {}",
@@ -170,4 +170,4 @@ pub fn own(calls: &[Call]) -> String {
 }
 
 /// The layout of `own`.
-pub const OWN_LAYOUT: &str = "$msec $upstream_addr $upstream_status $upstream_response_time";
+pub(crate) const OWN_LAYOUT: &str = "$msec $upstream_addr $upstream_status $upstream_response_time";

@@ -6,15 +6,15 @@ use crate::night::Call;
 
 /// The settings that matter here. Times are milliseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    pub failure_threshold: u32,
-    pub success_threshold: u32,
-    pub open_for: u64,
-    pub call_timeout: u64,
+pub(crate) struct Settings {
+    pub(crate) failure_threshold: u32,
+    pub(crate) success_threshold: u32,
+    pub(crate) open_for: u64,
+    pub(crate) call_timeout: u64,
 }
 
 /// The policy's defaults.
-pub const DEFAULTS: Settings = Settings {
+pub(crate) const DEFAULTS: Settings = Settings {
     failure_threshold: 5,
     success_threshold: 2,
     open_for: 30_000,
@@ -23,14 +23,14 @@ pub const DEFAULTS: Settings = Settings {
 
 /// What becomes of one circuit. Times are milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    pub made: [u64; 3],
-    pub rejected: [u64; 3],
-    pub timed_out: u64,
-    pub open: u64,
-    pub half_open: u64,
-    pub transitions: Vec<(u64, &'static str)>,
-    pub state: &'static str,
+pub(crate) struct Outcome {
+    pub(crate) made: [u64; 3],
+    pub(crate) rejected: [u64; 3],
+    pub(crate) timed_out: u64,
+    pub(crate) open: u64,
+    pub(crate) half_open: u64,
+    pub(crate) transitions: Vec<(u64, &'static str)>,
+    pub(crate) state: &'static str,
 }
 
 enum State {
@@ -119,7 +119,7 @@ impl Machine {
 }
 
 /// Leads the calls of one circuit, which are in the order of their lines, through `consecutive`; time goes on until `to`.
-pub fn consecutive(calls: &[(usize, Call)], settings: Settings, to: u64) -> Outcome {
+pub(crate) fn consecutive(calls: &[(usize, Call)], settings: Settings, to: u64) -> Outcome {
     let mut machine = Machine {
         settings,
         state: State::Closed { failures: 0 },

@@ -12,31 +12,31 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder that goes when this is dropped, and files in it.
-pub struct Folder(TempDir);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
     /// Writes a file and gives its path.
-    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         fs::write(&path, bytes).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.0.path()
     }
 }
 
 /// Runs `tripwit replay`.
-pub fn replay(arguments: &[&str]) -> Output {
+pub(crate) fn replay(arguments: &[&str]) -> Output {
     cargo_bin_cmd!("tripwit")
         .arg("replay")
         .args(arguments)
@@ -45,7 +45,7 @@ pub fn replay(arguments: &[&str]) -> Output {
 }
 
 /// Runs `tripwit replay` with this on its standard input.
-pub fn replay_standard_input(bytes: impl Into<Vec<u8>>, arguments: &[&str]) -> Output {
+pub(crate) fn replay_standard_input(bytes: impl Into<Vec<u8>>, arguments: &[&str]) -> Output {
     cargo_bin_cmd!("tripwit")
         .arg("replay")
         .args(arguments)
@@ -55,28 +55,28 @@ pub fn replay_standard_input(bytes: impl Into<Vec<u8>>, arguments: &[&str]) -> O
 }
 
 /// The report of a run that went well.
-pub fn json(output: &Output) -> Value {
+pub(crate) fn json(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-pub fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// One circuit of a report under its first policy.
-pub fn circuit<'a>(report: &'a Value, key: &str) -> &'a Value {
+pub(crate) fn circuit<'a>(report: &'a Value, key: &str) -> &'a Value {
     let circuits = report["circuits"].as_array().unwrap();
     let found = circuits.iter().find(|circuit| circuit["circuit"] == key);
     found.unwrap_or_else(|| panic!("no circuit {key} in {report:#}"))
 }
 
 /// Each part compressed, one after the other.
-pub fn gzip(parts: &[&str]) -> Vec<u8> {
+pub(crate) fn gzip(parts: &[&str]) -> Vec<u8> {
     parts
         .iter()
         .flat_map(|part| {
