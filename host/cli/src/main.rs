@@ -62,12 +62,15 @@ fn usage(error: &clap::Error) -> ExitCode {
         terminal::say(error.render().to_string().trim_end());
         return ExitCode::SUCCESS;
     }
+    // The first paragraph says what is wrong; what comes after it is in the help.
     let text = error.to_string();
-    let line = text
+    let lines: Vec<&str> = text
         .lines()
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches("error: ");
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let line = lines.join(" ");
+    let line = line.trim_start_matches("error: ");
     terminal::complain(&format!("{line}; see `tripwit --help`"));
     ExitCode::from(2)
 }

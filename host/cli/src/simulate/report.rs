@@ -174,19 +174,18 @@ impl Simulated<'_> {
     }
 }
 
-/// How many of the things that happened, from the first on, can be told of together: only the last may have moved the circuit.
+/// How many of the things that happened, from the first on, can be told of together: only the first may have made the circuit half-open, and only the
+/// last have moved it otherwise.
 fn alike(happened: &[Happened]) -> usize {
     let next = happened.iter().skip(1);
+    let is_half_open = |step: &Move| step.operation == Operation::HalfOpen;
     happened
         .iter()
         .zip(next)
         .take_while(|(one, next)| {
             one.step == next.step
-                && one.moves.is_empty()
-                && next
-                    .moves
-                    .iter()
-                    .all(|step| step.operation != Operation::HalfOpen)
+                && one.moves.iter().all(is_half_open)
+                && !next.moves.iter().any(is_half_open)
                 && went_alike(one.answer, next.answer)
         })
         .count()

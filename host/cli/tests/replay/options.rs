@@ -46,7 +46,8 @@ fn people_are_shown_a_table_and_the_first_moves() {
     let output = replay(&["consecutive", "outbox", "--log", &log]);
     let shown = stdout(&output);
     for text in [
-        "calls by upstream in 3 circuits, 2026-01-01 00:00:00",
+        "calls by upstream in 3 circuits, ",
+        " to 2026-01-01 01:00:00 UTC",
         "failures spared",
         "good rejected",
         "payments",
@@ -216,7 +217,7 @@ fn a_plot_shows_each_circuit_and_each_policy() {
         "1 consecutive",
         "2 consecutive@",
         "error rate of each",
-        "open for 30s, from ",
+        "open for 30.",
     ] {
         assert!(drawn.contains(text), "{text:?} is missing");
     }
