@@ -100,16 +100,16 @@ fn start_of(text: &str) -> &str {
 
 /// Where a literal begins. A quote behind a backslash that is not itself behind one is no beginning.
 fn find(text: &str, literal: &str) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let at = from + text.get(from..)?.find(literal)?;
-        let before = text.get(..at).unwrap_or_default();
-        let backslashes = before.bytes().rev().take_while(|byte| *byte == b'\\').count();
-        if !literal.starts_with('"') || backslashes % 2 == 0 {
-            return Some(at);
-        }
-        from = at + 1;
-    }
+    // Literals are short, so looking for the first character is faster than looking for the whole.
+    let first = literal.chars().next()?;
+    let is_there = |at: usize| text.get(at..).is_some_and(|rest| rest.starts_with(literal));
+    let is_escaped = |at: usize| {
+        let before = text.bytes().take(at).rev();
+        before.take_while(|byte| *byte == b'\\').count() % 2 == 1
+    };
+    text.match_indices(first)
+        .map(|(at, _)| at)
+        .find(|at| is_there(*at) && !(first == '"' && is_escaped(*at)))
 }
 
 /// Takes what is written as `name=value` or `name="value"`, between quoted texts and other words.
