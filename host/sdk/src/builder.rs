@@ -183,6 +183,17 @@ impl BreakersBuilder {
             10_000,
             "0 to 10,000",
         )?;
+        let env = self.env()?;
+        let regime = env.regime();
+        try_settings(&env, &regime)?;
+        let shards = (0..shards)
+            .map(|_| Shard::start(&env, &regime))
+            .collect::<Result<Box<[Shard]>, Fault>>();
+        Ok(Breakers::of(env, shards.map_err(faulty)?))
+    }
+
+    /// What the shards will share.
+    fn env(self) -> Result<Env, BuildError> {
         let scope = env::scope(&self.policy);
         let namespace = match &self.telemetry.namespace {
             Some(given) => given.clone(),
@@ -197,7 +208,7 @@ impl BreakersBuilder {
             instrumentation: self.telemetry.instrumentation.into(),
             namespace: self.telemetry.namespace.clone(),
         };
-        let env = Env {
+        Ok(Env {
             regime: RwLock::new(Regime::new(self.policy, self.settings, &self.telemetry)),
             changing: Mutex::new(()),
             meters: Meters::new(
@@ -215,13 +226,7 @@ impl BreakersBuilder {
             on_fault: self.on_fault,
             ignore_leases: self.ignore_leases,
             subscribers: Arc::new(Subscribers::default()),
-        };
-        let regime = env.regime();
-        try_settings(&env, &regime)?;
-        let shards = (0..shards)
-            .map(|_| Shard::start(&env, &regime))
-            .collect::<Result<Box<[Shard]>, Fault>>();
-        Ok(Breakers::of(env, shards.map_err(faulty)?))
+        })
     }
 }
 

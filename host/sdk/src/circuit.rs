@@ -132,6 +132,10 @@ pub(crate) struct Saved {
 
 /// The times of the faults of the last minute. Boxed, since most circuits never have one.
 #[derive(Default)]
+#[expect(
+    clippy::box_collection,
+    reason = "one word instead of four, in each of very many circuits"
+)]
 pub(crate) struct Strikes(Option<Box<VecDeque<u64>>>);
 
 impl Strikes {

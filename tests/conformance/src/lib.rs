@@ -22,6 +22,7 @@ mod expect;
 mod guest;
 mod host;
 mod native;
+pub mod refinement;
 mod report;
 mod runner;
 mod scenario;

@@ -97,10 +97,18 @@ pub fn explore<P: Policy, R: Reference>(start: Run<P, R>, bounds: Bounds) -> Res
             })
             .collect();
         explored.states += layer.len();
+        if explored.states > MOST_STATES {
+            return Err(format!(
+                "more than {MOST_STATES} states: something that does not matter tells them apart, and `shape` does not know it"
+            ));
+        }
         explored.depth += u32::from(!layer.is_empty());
     }
     Ok(explored)
 }
+
+/// Many more than there are under any setting that is small.
+const MOST_STATES: usize = 200_000;
 
 /// Everything that can happen while so many permits are out.
 fn events(permits: usize, ends: &[End]) -> impl Iterator<Item = Event> + use<'_> {

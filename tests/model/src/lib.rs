@@ -8,6 +8,7 @@
 //! [`explore`] does so for every event in every state that there is under small settings. `tests/random.rs` does it for
 //! long random runs under larger ones.
 
+mod call;
 mod event;
 mod explore;
 mod outbox;

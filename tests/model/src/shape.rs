@@ -5,7 +5,7 @@ use tripwit_core::{Instant, Nanoseconds};
 use crate::timed::ENOUGH_OPENINGS;
 
 /// How a number that `Debug` writes is to be read, by what stands before it.
-const MEANINGS: [(&str, Meaning); 11] = [
+const MEANINGS: [(&str, Meaning); 10] = [
     ("generation: ", Meaning::HandedOut),
     ("ticket: ", Meaning::HandedOut),
     ("until: ", Meaning::Ahead),
@@ -15,8 +15,7 @@ const MEANINGS: [(&str, Meaning); 11] = [
     ("reopenings: ", Meaning::UpTo(ENOUGH_OPENINGS as u64)),
     // Of failures in a row only as many show as the window holds.
     ("streak: ", Meaning::UpTo(MOST_RECORDED)),
-    ("Buckets([(", Meaning::Bucket),
-    ("), (", Meaning::Bucket),
+    ("start: ", Meaning::Bucket),
     ("", Meaning::Itself),
 ];
 
@@ -38,7 +37,7 @@ enum Meaning {
     HandedOut,
     /// An instant: how far ahead it is matters.
     Ahead,
-    /// The number of a bucket: how many ago it was matters.
+    /// When a bucket began: how many ago it was matters.
     Bucket,
     /// It matters up to here.
     UpTo(u64),
@@ -64,7 +63,8 @@ pub(crate) fn shape(debug: &str, now: Instant, window: Option<Buckets>) -> Strin
             Meaning::Ahead => number.saturating_sub(now),
             // Those that are no longer in the window are all alike.
             Meaning::Bucket => window.map_or(0, |window| {
-                (now / window.width).saturating_sub(number).min(window.buckets)
+                let ago = (now / window.width).saturating_sub(number / window.width);
+                ago.min(window.buckets)
             }),
             Meaning::UpTo(most) => number.min(most),
             Meaning::Nothing => 0,
@@ -120,9 +120,9 @@ mod tests {
             width: 10,
             buckets: 5,
         });
-        let written = |bucket| format!("Buckets([({bucket}, Tally {{ total: 1 }}), ({bucket}, Tally)])");
-        assert_eq!(shape(&written(3), 70, window), shape(&written(4), 80, window));
-        assert_ne!(shape(&written(3), 70, window), shape(&written(3), 60, window));
-        assert_eq!(shape(&written(3), 80, window), shape(&written(3), 900, window));
+        let written = |start| format!("Buckets([Bucket {{ start: {start}, tally: Tally {{ total: 1 }} }}])");
+        assert_eq!(shape(&written(30), 70, window), shape(&written(40), 80, window));
+        assert_ne!(shape(&written(30), 70, window), shape(&written(30), 60, window));
+        assert_eq!(shape(&written(30), 80, window), shape(&written(30), 900, window));
     }
 }

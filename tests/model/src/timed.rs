@@ -1,7 +1,8 @@
 //! A breaker that waits by the clock: open for a while, then half-open with a few probes.
 
-use tripwit_core::{Counts, Instant, Mode, Nanoseconds, Operation, Outcome, RejectionReason, State};
+use tripwit_core::{Counts, Instant, Mode, Nanoseconds, Operation, RejectionReason, State};
 
+use crate::call::{Call, failures_in_a_row, tally, untimed};
 use crate::event::End;
 use crate::reference::{Reference, Said, Verdict};
 use crate::window::WindowRule;
@@ -35,20 +36,6 @@ pub struct Waits {
     pub probes: usize,
     /// When a probe is lost.
     pub probe_timeout: Nanoseconds,
-}
-
-/// A call that ended and counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Call {
-    pub(crate) at: Instant,
-    pub(crate) outcome: Outcome,
-    pub(crate) slow: bool,
-}
-
-impl Call {
-    pub(crate) fn failed(&self) -> bool {
-        self.outcome != Outcome::Success
-    }
 }
 
 /// A probe that is out.
@@ -172,7 +159,7 @@ impl TimedReference {
         self.permits.retain(|known| *known != permit);
         let mut moved = None;
         if end != End::Ignored {
-            self.calls.push(call(now, end));
+            self.calls.push(Call::new(now, end));
             if self.opens(now) {
                 moved = self.open(now, self.wait(end.retry_after()));
             }
@@ -187,7 +174,7 @@ impl TimedReference {
     fn settle_probe(&mut self, now: Instant, permit: usize, end: End) -> Said {
         self.out.retain(|probe| probe.permit != permit);
         if end != End::Ignored {
-            self.calls.push(call(now, end));
+            self.calls.push(Call::new(now, end));
         }
         let moved = match self.verdict() {
             None => None,
@@ -199,32 +186,6 @@ impl TimedReference {
             moved,
             ..Said::default()
         }
-    }
-}
-
-fn call(at: Instant, end: End) -> Call {
-    Call {
-        at,
-        outcome: end.outcome(),
-        slow: end.is_slow(),
-    }
-}
-
-pub(crate) fn failures_in_a_row(calls: &[Call]) -> usize {
-    calls.iter().rev().take_while(|call| call.failed()).count()
-}
-
-/// Counts calls, those of `slow` only where they are told apart.
-pub(crate) fn tally(calls: &[Call], slow: bool) -> Counts {
-    let count = |those: &dyn Fn(&Call) -> bool| {
-        u32::try_from(calls.iter().filter(|call| those(call)).count()).unwrap_or(u32::MAX)
-    };
-    Counts {
-        successes: count(&|call| !call.failed()),
-        failures: count(&Call::failed),
-        timeouts: count(&|call| call.outcome == Outcome::Timeout),
-        slow: if slow { count(&|call| call.slow) } else { 0 },
-        ..Counts::default()
     }
 }
 
@@ -413,8 +374,3 @@ impl Reference for TimedReference {
 
 /// The most openings in a row after which an exploration's wait can still grow.
 pub(crate) const ENOUGH_OPENINGS: u32 = 3;
-
-/// Calls whose time does not matter.
-fn untimed(calls: &[Call]) -> Vec<Call> {
-    calls.iter().map(|call| Call { at: 0, ..*call }).collect()
-}

@@ -2,8 +2,8 @@
 
 use tripwit_core::{Instant, Nanoseconds};
 
+use crate::call::Call;
 use crate::shape::Buckets;
-use crate::timed::Call;
 
 /// How far back a window reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
