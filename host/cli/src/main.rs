@@ -1,12 +1,19 @@
 //! The `tripwit` command: what can be done with a breaker policy from a terminal.
 
+mod candidate;
 mod check;
+mod inspect;
 mod load;
+mod pages;
+mod replay;
+mod simulate;
 mod terminal;
+mod time;
+mod timeline;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Works with breaker policies: WebAssembly components that decide when a circuit opens and closes.
 #[derive(Debug, Parser)]
@@ -23,6 +30,11 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Arguments),
+    Inspect(inspect::Arguments),
+    Simulate(simulate::Arguments),
+    Replay(Box<replay::Arguments>),
+    Completions(pages::Completions),
+    Man(pages::Manual),
 }
 
 fn main() -> ExitCode {
@@ -32,6 +44,11 @@ fn main() -> ExitCode {
     };
     let ended = match arguments.command {
         Command::Check(arguments) => check::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Completions(arguments) => Ok(pages::completions(&arguments, Arguments::command())),
+        Command::Man(arguments) => pages::manual(&arguments, Arguments::command()),
     };
     ended.unwrap_or_else(|error| {
         terminal::complain(&format!("{error:#}"));
@@ -45,12 +62,15 @@ fn usage(error: &clap::Error) -> ExitCode {
         terminal::say(error.render().to_string().trim_end());
         return ExitCode::SUCCESS;
     }
+    // The first paragraph says what is wrong; what comes after it is in the help.
     let text = error.to_string();
-    let line = text
+    let lines: Vec<&str> = text
         .lines()
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches("error: ");
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let line = lines.join(" ");
+    let line = line.trim_start_matches("error: ");
     terminal::complain(&format!("{line}; see `tripwit --help`"));
     ExitCode::from(2)
 }

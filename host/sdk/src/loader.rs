@@ -63,8 +63,8 @@ impl Loader {
                 allowed: allowed.len(),
             });
         }
-        precheck::check(bytes)?;
-        Policy::compiled(bytes, digest, self.cache.as_ref())
+        let interfaces = precheck::check(bytes)?;
+        Policy::compiled(bytes, interfaces, digest, self.cache.as_ref())
     }
 
     /// The shipped policy [`consecutive`](Policy::consecutive).

@@ -23,7 +23,7 @@ use crate::error::PolicyError;
 use crate::instance::{Fault, Host, Instance, Start, link};
 use crate::instrumentation::Instrumentation;
 use crate::loader::Loader;
-use crate::precheck;
+use crate::precheck::{self, Interfaces};
 use crate::status::{FieldValue, fields};
 
 /// The shipped components.
@@ -40,6 +40,8 @@ pub struct Policy(Arc<Loaded>);
 struct Loaded {
     pre: BreakerPre<Host>,
     description: Description,
+    interfaces: Interfaces,
+    size: usize,
     digest: Digest,
 }
 
@@ -130,7 +132,12 @@ impl Policy {
     }
 
     /// Compiles what was found good, or takes it as it was compiled before, links it and starts it once on trial.
-    pub(crate) fn compiled(bytes: &[u8], digest: Digest, cache: Option<&Cache>) -> Result<Self, PolicyError> {
+    pub(crate) fn compiled(
+        bytes: &[u8],
+        interfaces: Interfaces,
+        digest: Digest,
+        cache: Option<&Cache>,
+    ) -> Result<Self, PolicyError> {
         let engine = engine().map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
         let component = match cache.and_then(|cache| cache.read(&engine, digest)) {
             Some(component) => component,
@@ -149,6 +156,8 @@ impl Policy {
         Ok(Self(Arc::new(Loaded {
             pre,
             description,
+            interfaces,
+            size: bytes.len(),
             digest,
         })))
     }
@@ -168,6 +177,24 @@ impl Policy {
     /// Whether both are the same policy by name, in the same version or another.
     pub(crate) fn is_version_of(&self, other: &Self) -> bool {
         self.description().name == other.description().name
+    }
+
+    /// The component's size, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.0.size
+    }
+
+    /// The interfaces that the component imports, with their versions, in its own order.
+    #[must_use]
+    pub fn imports(&self) -> &[String] {
+        &self.0.interfaces.imports
+    }
+
+    /// The interface of the contract that the component exports, such as `tripwit:breaker/policy@0.1.0`.
+    #[must_use]
+    pub fn contract(&self) -> &str {
+        &self.0.interfaces.contract
     }
 
     pub(crate) fn pre(&self) -> &BreakerPre<Host> {

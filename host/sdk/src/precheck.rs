@@ -12,8 +12,17 @@ const WANTED: &str = "tripwit:breaker/policy@0.1.x";
 const ALLOWED: &str =
     "tripwit:breaker/types, log and spans @0.1.x, and wasi:clocks/monotonic-clock and wall-clock @0.2.x";
 
+/// What a component asks for and speaks.
+#[derive(Debug)]
+pub(crate) struct Interfaces {
+    /// What it imports, in its own order.
+    pub(crate) imports: Vec<String>,
+    /// The contract's interface that it exports.
+    pub(crate) contract: String,
+}
+
 /// Refuses what cannot be a policy of this contract.
-pub(crate) fn check(bytes: &[u8]) -> Result<(), PolicyError> {
+pub(crate) fn check(bytes: &[u8]) -> Result<Interfaces, PolicyError> {
     if bytes.len() > MAX_BYTES {
         return Err(PolicyError::TooLarge {
             size: bytes.len() as u64,
@@ -29,7 +38,10 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), PolicyError> {
     for import in &surface.imports {
         judge_import(import)?;
     }
-    judge_exports(&surface.exports)
+    Ok(Interfaces {
+        contract: judge_exports(&surface.exports)?.to_owned(),
+        imports: surface.imports,
+    })
 }
 
 fn kind(bytes: &[u8]) -> &'static str {
@@ -105,17 +117,22 @@ fn judge_import(import: &str) -> Result<(), PolicyError> {
     }
 }
 
-fn judge_exports(exports: &[String]) -> Result<(), PolicyError> {
+/// The contract's interface among the exports.
+fn judge_exports(exports: &[String]) -> Result<&str, PolicyError> {
     let found = exports
         .iter()
         .find(|export| export.starts_with("tripwit:breaker/policy"));
-    match found.and_then(|export| export.strip_prefix("tripwit:breaker/policy@")) {
-        Some(version) if is_of(version, "0.1.") => Ok(()),
-        _ => Err(PolicyError::ContractVersion {
+    let is_wanted = |export: &&String| {
+        let version = export.strip_prefix("tripwit:breaker/policy@");
+        version.is_some_and(|version| is_of(version, "0.1."))
+    };
+    found
+        .filter(is_wanted)
+        .map(String::as_str)
+        .ok_or_else(|| PolicyError::ContractVersion {
             found: found.cloned(),
             wanted: WANTED,
-        }),
-    }
+        })
 }
 
 /// Whether a version is a release of the series. Pre-releases match only exactly, so none is.
