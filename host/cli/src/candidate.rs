@@ -46,14 +46,13 @@ impl Candidate {
 
     /// What to say when no circuits can be made under it.
     pub(crate) fn refused(&self, error: BuildError) -> Error {
-        match error {
-            BuildError::Settings { field, problem, .. } if field.is_empty() => {
-                anyhow!("settings of {}: {problem}", self.text)
-            }
-            BuildError::Settings { field, problem, .. } => {
-                anyhow!("settings of {}: {field}: {problem}", self.text)
-            }
-            error => Error::new(error).context(self.text.clone()),
+        let BuildError::Settings { field, problem, .. } = error else {
+            return Error::new(error).context(self.text.clone());
+        };
+        if field.is_empty() {
+            anyhow!("settings of {}: {problem}", self.text)
+        } else {
+            anyhow!("settings of {}: {field}: {problem}", self.text)
         }
     }
 }

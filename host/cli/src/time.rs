@@ -155,7 +155,7 @@ pub(crate) fn lasting(nanoseconds: u64) -> String {
         0 if nanoseconds == 0 => "0s".into(),
         0 if milliseconds == 0 => "<1ms".into(),
         0 => format!("{milliseconds}ms"),
-        1..60 if milliseconds % 1_000 == 0 => format!("{seconds}s"),
+        1..60 if milliseconds.is_multiple_of(1_000) => format!("{seconds}s"),
         1..60 => {
             let text = format!("{seconds}.{:03}", milliseconds % 1_000);
             format!("{}s", text.trim_end_matches('0'))

@@ -1,7 +1,6 @@
 //! `tripwit simulate`, `inspect`, `completions` and `man`, run as a person would run them.
 #![expect(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
     reason = "a test fails where something is not as it should be"
 )]
 

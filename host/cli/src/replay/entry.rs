@@ -150,7 +150,9 @@ impl Reading {
         let statuses = statuses(fields)?;
         let length = |place: usize| {
             let measured = lengths.get(place).copied().flatten();
-            measured.or(took.filter(|_| tried.len() == 1)).unwrap_or(0)
+            measured
+                .or_else(|| took.filter(|_| tried.len() == 1))
+                .unwrap_or(0)
         };
         let total = (0..tried.len()).map(length).fold(0, u64::saturating_add);
         let (mut begin, _) = stretch(at, begins, total);
@@ -159,7 +161,7 @@ impl Reading {
             let end = begin.saturating_add(length(place));
             let is_last = place + 1 == tried.len();
             let own = statuses.get(place).copied().flatten();
-            let status = own.or(overall.flatten().filter(|_| is_last));
+            let status = own.or_else(|| overall.flatten().filter(|_| is_last));
             calls.push(Told {
                 key: Cow::Borrowed(key),
                 begin,
@@ -187,7 +189,7 @@ impl Reading {
             (false, true) if !failed => Ok(Ended::Success),
             _ => Ok(match self.judge_status(status) {
                 Ended::Success if failed => Ended::Failure,
-                judged => judged,
+                judged @ (Ended::Success | Ended::Failure | Ended::Timeout | Ended::Ignored) => judged,
             }),
         }
     }

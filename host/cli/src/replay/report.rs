@@ -119,16 +119,9 @@ fn table(made: &Made<'_>, replayed: &Replayed, shown: &[(usize, &Circuit)]) -> S
         }
     }
     if replayed.circuits.len() > 1 {
-        let calls = replayed
-            .circuits
-            .iter()
-            .map(|circuit| circuit.results.sum())
-            .sum();
-        let failed = replayed
-            .circuits
-            .iter()
-            .map(|circuit| circuit.results.failed)
-            .sum();
+        let all = || replayed.circuits.iter().map(|circuit| &circuit.results);
+        let calls = all().map(|results| results.sum()).sum();
+        let failed = all().map(|results| results.failed).sum();
         for (place, lane) in replayed.lanes.iter().enumerate() {
             let log = (place == 0, "all", calls, failed);
             let sums = Sums::of(lane.tracks().iter());

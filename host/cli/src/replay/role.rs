@@ -116,7 +116,7 @@ pub(super) fn mapping(text: &str) -> Result<Mapping, String> {
     Ok(Mapping {
         meaning: Meaning {
             role,
-            unit: unit.or(known.and_then(|known| known.unit)),
+            unit: unit.or_else(|| known.and_then(|known| known.unit)),
             begin: known.is_some_and(|known| known.begin),
             rank: 0,
         },

@@ -196,15 +196,19 @@ impl Lane {
 
     /// Opens a circuit, as an operator does.
     pub(crate) fn trip(&mut self, circuit: usize, wait: Option<Duration>) {
-        self.operate(circuit, |breaker| match wait {
-            None => drop(breaker.trip()),
-            Some(wait) => drop(breaker.trip_for(wait)),
+        self.operate(circuit, |breaker| {
+            match wait {
+                None => breaker.trip(),
+                Some(wait) => breaker.trip_for(wait),
+            };
         });
     }
 
     /// Closes a circuit, as an operator does.
     pub(crate) fn reset(&mut self, circuit: usize) {
-        self.operate(circuit, |breaker| drop(breaker.reset()));
+        self.operate(circuit, |breaker| {
+            breaker.reset();
+        });
     }
 
     /// Sets a circuit's mode.

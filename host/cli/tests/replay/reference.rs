@@ -128,7 +128,8 @@ pub(crate) fn consecutive(calls: &[(usize, Call)], settings: Settings, to: u64) 
         outcome: Outcome::default(),
     };
     // By time, then by line; of one call the beginning comes first. An end knows what it says and after how many moves it began.
-    let mut events: BTreeMap<(u64, usize, u8), (&Call, Option<(usize, usize)>)> = calls
+    type Event<'a> = (&'a Call, Option<(usize, usize)>);
+    let mut events: BTreeMap<(u64, usize, u8), Event<'_>> = calls
         .iter()
         .map(|(line, call)| ((call.begin, *line, 0), (call, None)))
         .collect();

@@ -1,6 +1,7 @@
 //! The crate as its users see it, on the shipped components.
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::wildcard_enum_match_arm,
     reason = "these are tests"
