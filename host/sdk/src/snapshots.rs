@@ -19,13 +19,17 @@ pub(crate) struct Saved {
 
 impl Saved {
     pub(crate) fn new(snapshot: Snapshot, at: u64, room: &Room) -> Self {
-        let taken = room.take(size(&snapshot));
+        let taken = room.take(size(&snapshot).saturating_sub(ORDINARY));
         Self { snapshot, at, taken }
     }
 }
 
-/// Copies a circuit from its instance. All copies of a shard together have at most twice as many bytes as the instance may
-/// have: one of each circuit, and another while they are saved for a restart.
+/// What an ordinary copy has at most, in bytes: the longest key and cause, and settings of a usual length. The number of
+/// circuits bounds it; only what a copy has beyond it is counted.
+const ORDINARY: usize = 2 << 10;
+
+/// Copies a circuit from its instance. What all copies of a shard have beyond the ordinary is at most twice what the instance
+/// may have: one copy of each circuit, and another while they are saved for a restart.
 pub(crate) fn snapshot(
     cx: &Cx<'_>,
     instance: &mut Instance,
@@ -41,13 +45,15 @@ pub(crate) fn snapshot(
     if cx.room.taken() > most {
         return Err(Fault::new(
             "save",
-            format!("the snapshots of the shard have more than {most} bytes, twice its `max_memory`"),
+            format!(
+                "the snapshots of the shard are larger by {most} bytes than {ORDINARY} each, which is twice `max_memory`"
+            ),
         ));
     }
     Ok(saved)
 }
 
-/// How many bytes the copies of one shard have, all together.
+/// How many bytes the copies of one shard have beyond the ordinary, all together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Room(Arc<AtomicUsize>);
 
