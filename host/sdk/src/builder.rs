@@ -105,7 +105,7 @@ impl BreakersBuilder {
         self
     }
 
-    /// The most memory of one shard's instance, in bytes. When a third of what an instance does not need for itself is
+    /// The most memory of one shard's instance, in bytes. When a fifth of what an instance does not need for itself is
     /// used up, a new circuit must take the place of an old one: the rest is for lists that double, and for what is kept
     /// of circuits as calls fail. Range: from 2 MiB to 4 GiB. Default: 192 MiB, room for 100,000 circuits of a
     /// shipped policy in each shard.

@@ -66,4 +66,4 @@ impl Seat {
 
 /// One part in so many of the memory may be used up by circuits: a list that doubles takes as much as itself twice over
 /// for a moment, and what circuits have already been taken for grows as their calls fail.
-const TIGHT: usize = 3;
+const TIGHT: usize = 5;
