@@ -136,7 +136,7 @@ impl Watch {
         self
     }
 
-    /// Loads components this way: [`Policy::loader`] says which ways there are. Default: as [`Policy::from_file`] does.
+    /// Loads components this way: [`Policy::loader`](crate::Policy::loader) says which ways there are. Default: as [`Policy::from_file`](crate::Policy::from_file) does.
     pub fn loader(mut self, loader: Loader) -> Self {
         self.loader = loader;
         self

@@ -5,7 +5,7 @@
 //! breaker must hold: no more probes under way than may be, moves along the declared edges only, generations that grow, void
 //! results that change nothing.
 //!
-//! [`explore`] does so for every event in every state that there is under small settings. `tests/random.rs` does it for
+//! [`explore()`] does so for every event in every state that there is under small settings. `tests/random.rs` does it for
 //! long random runs under larger ones.
 
 mod call;

@@ -1,6 +1,6 @@
 //! The shipped component does what the native core does: every answer, and every log line and span, to the byte.
 //!
-//! [`every_step`] takes every step from every state that `tripwit-leases` finds; [`random`] goes a long way at random, with
+//! [`every_step`] takes every step from every state that `tripwit-leases` finds; [`random()`] goes a long way at random, with
 //! other settings, instances, take-overs and hostile input on the way.
 
 mod pair;
