@@ -185,6 +185,37 @@ fn timed(calls: &[(Outcome, u64, u64)]) -> Vec<Ended> {
     calls.iter().map(end).collect()
 }
 
+/// Another policy may say how many calls were slow and leave successes at 0.
+#[test]
+fn counts_of_more_slow_calls_than_calls_make_a_window_that_can_be_saved() {
+    let settings = Window::parse(r#"{"window_time":"10s","minimum_calls":1000}"#).unwrap();
+    let settings = Arc::new(settings);
+    let saved = tripwit_core::Saved {
+        state: State::Closed,
+        mode: tripwit_core::Mode::Automatic,
+        retry_after: None,
+        cooldown_count: None,
+        reopenings: 0,
+        counts: tripwit_core::Counts {
+            failures: 14,
+            slow: 15,
+            ..tripwit_core::Counts::default()
+        },
+    };
+    let mut numbers = Numbers::default();
+    let mut env = Env {
+        now: MS,
+        key: "k",
+        seed: 0,
+        numbers: &mut numbers,
+    };
+    let taken = Circuit::<Window>::restore(&saved, &[], 0, settings.clone(), &mut env).unwrap();
+    let detail = taken.detail(MS);
+    let again = Circuit::<Window>::restore(&taken.save(MS), &detail, 0, settings, &mut env).unwrap();
+    assert_eq!(again.counts(MS), taken.counts(MS));
+    assert_eq!((again.counts(MS).failures, again.counts(MS).slow), (14, 14));
+}
+
 #[test]
 fn a_window_that_is_cut_otherwise_keeps_its_counts() {
     let by_time = r#"{"window_time":"40ms","buckets":4,"minimum_calls":9}"#;

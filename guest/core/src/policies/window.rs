@@ -189,11 +189,13 @@ impl Rule for Calls {
             streak: counts.consecutive_failures,
             ..Self::fresh(settings)
         };
+        let total = counts.successes.saturating_add(counts.failures);
         let tally = Tally {
-            total: counts.successes.saturating_add(counts.failures),
+            total,
             failures: counts.failures,
             timeouts: counts.timeouts,
-            slow: counts.slow,
+            // Another policy need not say how many calls there were.
+            slow: counts.slow.min(total),
         };
         match settings.reach {
             Reach::Time { width, .. } => calls.add_tally(width, tally, now),
