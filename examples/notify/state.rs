@@ -30,8 +30,7 @@ impl Kept {
         let restored = match breakers.restore_from(path) {
             Ok(_) => Some(breakers.statuses()),
             Err(RestoreError::File { source, .. }) if source.kind() == ErrorKind::NotFound => None,
-            // Its text says all there is to say.
-            Err(error) => return Err(anyhow::Error::msg(error.to_string())).with_context(cannot),
+            Err(error) => return Err(error).with_context(cannot),
         };
         for status in restored.iter().flatten() {
             let wait = status.retry_after.unwrap_or_default();
@@ -44,10 +43,7 @@ impl Kept {
             );
         }
         // At once, so that a file that cannot be written is found now.
-        let saved = breakers.save_to(path);
-        saved
-            .map_err(|error| anyhow::Error::msg(error.to_string()))
-            .with_context(cannot)?;
+        breakers.save_to(path).with_context(cannot)?;
         let file = Arc::new(StateFile {
             path: path.to_owned(),
             breakers: breakers.clone(),
@@ -128,7 +124,7 @@ impl StateFile {
         loop {
             turn.set(Turn::Saving);
             if let Err(error) = self.breakers.save_to(&self.path) {
-                self.fail(error.to_string());
+                self.fail(format!("{:#}", anyhow::Error::new(error)));
             }
             if turn.replace(Turn::Free) == Turn::Saving {
                 return;

@@ -8,7 +8,7 @@ use crate::clock::Stopwatch;
 use crate::error::SwapError;
 use crate::faults::{forget, takes_over};
 use crate::instance::{Fault, Instance};
-use crate::machine::{Answer, Cx, Machine, Parts, checked, flush, refusal};
+use crate::machine::{Answer, Cx, Machine, Parts, checked, refusal};
 use crate::regime::Regime;
 use crate::seat::{Seat, SeatId};
 use crate::settings::Settings;
@@ -43,12 +43,8 @@ impl Machine {
 
     /// Moves circuits over, from the place `from` on, until the time for one batch is up.
     pub(crate) fn move_batch(&mut self, cx: &Cx<'_>, from: &mut usize, watch: &Stopwatch) -> Progress {
-        while *from < self.slots.end() {
-            if watch.is_over() {
-                return Progress::More;
-            }
-            self.move_over(cx, *from);
-            *from += 1;
+        if self.batch(from, watch, |machine, index| machine.move_over(cx, index)) {
+            return Progress::More;
         }
         let incoming = self.incoming.take();
         Progress::Done(incoming.map(|incoming| Box::new(std::mem::replace(&mut self.seat, incoming))))
@@ -64,7 +60,10 @@ impl Machine {
         };
         let (circuit, known) = (slot.circuit.clone(), slot.number.is_some());
         if known && !slot.fallen {
-            match self.take_out(cx, &circuit) {
+            // A copy of it as it is, and the instance forgets it.
+            match self.leave(cx, &circuit, |instance, number| {
+                snapshot(cx, instance, &circuit, number)
+            }) {
                 Ok(saved) => {
                     if let Some(slot) = self.slots.get_mut(index) {
                         slot.saved = Some(Box::new(saved));
@@ -78,19 +77,6 @@ impl Machine {
             reseat(slot, new, &regime, keeps_own);
         }
         self.enter(cx, &circuit);
-    }
-
-    /// Copies a circuit from the instance that it leaves, which forgets it.
-    fn take_out(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<Saved, Fault> {
-        let number = self.number_of(cx, circuit)?;
-        let Parts { instance, regime, .. } = self.parts(circuit.slot())?;
-        let view = circuit.gate.read_locked();
-        let mut moves = Vec::new();
-        flush(cx, instance, circuit, number, &view, &mut moves)?;
-        let saved = snapshot(cx, instance, circuit, number)?;
-        instance.detach(number)?;
-        cx.outlet.push(regime, instance.take_told(), moves);
-        Ok(saved)
     }
 
     /// Brings a circuit into the instance of its new seat.
@@ -145,16 +131,11 @@ impl Machine {
         copies: &mut Vec<Copy>,
     ) -> bool {
         let keeps_own = self.seat.regime.policy.is_version_of(&regime.policy);
-        while *from < self.slots.end() {
-            if watch.is_over() {
-                return true;
-            }
-            if let Some(circuit) = self.slots.get(*from).map(|slot| slot.circuit.clone()) {
-                copies.extend(self.copy(cx, &circuit, regime, keeps_own));
-            }
-            *from += 1;
-        }
-        false
+        self.batch(from, watch, |machine, index| {
+            let circuit = machine.slots.get(index).map(|slot| slot.circuit.clone());
+            let copy = circuit.and_then(|circuit| machine.copy(cx, &circuit, regime, keeps_own));
+            copies.extend(copy);
+        })
     }
 
     fn copy(&mut self, cx: &Cx<'_>, circuit: &Circuit, regime: &Regime, keeps_own: bool) -> Option<Copy> {
@@ -203,14 +184,7 @@ impl Machine {
         regime: &Arc<Regime>,
     ) -> bool {
         self.seat.regime = regime.clone();
-        while *from < self.slots.end() {
-            if watch.is_over() {
-                return true;
-            }
-            self.configure(cx, *from, regime);
-            *from += 1;
-        }
-        false
+        self.batch(from, watch, |machine, index| machine.configure(cx, index, regime))
     }
 
     fn configure(&mut self, cx: &Cx<'_>, index: usize, regime: &Regime) {

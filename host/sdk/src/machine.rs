@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::bindings::tripwit::breaker::types;
 use crate::circuit::{Circuit, Slot, Slots};
+use crate::clock::Stopwatch;
 use crate::env::Env;
 use crate::error::AttachError;
 use crate::gate::View;
@@ -318,35 +319,61 @@ impl Machine {
 
     /// Forgets a circuit that nobody holds.
     pub(crate) fn detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) {
-        if self
-            .slots
-            .get(circuit.slot())
-            .is_some_and(|slot| slot.number.is_some())
+        self.let_go(cx, circuit);
+        self.slots.remove(circuit.slot());
+    }
+
+    /// Has the instance forget a circuit that it knows. Whatever fails here, the circuit has no number afterwards.
+    pub(crate) fn let_go(&mut self, cx: &Cx<'_>, circuit: &Circuit) {
+        let known = |slot: &Slot| slot.number.is_some();
+        if self.slots.get(circuit.slot()).is_some_and(known)
+            && self.is_up(cx, circuit)
+            && let Err(fault) = self.leave(cx, circuit, |_, _| Ok(()))
         {
-            // Whatever fails here, the circuit goes all the same.
-            if self.is_up(cx, circuit)
-                && let Err(fault) = self.try_detach(cx, circuit)
-            {
-                self.fail_at(cx, circuit, fault);
-            }
+            self.fail_at(cx, circuit, fault);
         }
-        if let Some(slot) = self.slots.remove(circuit.slot())
-            && let Some(number) = slot.number
+        if let Some(slot) = self.slots.get_mut(circuit.slot())
+            && let Some(number) = slot.number.take()
         {
-            self.seat_mut(slot.seat).numbers.remove(&number);
+            let seat = slot.seat;
+            self.seat_mut(seat).numbers.remove(&number);
         }
     }
 
-    /// Neither saves nor publishes what the circuit comes to: its number is gone after this.
-    pub(crate) fn try_detach(&mut self, cx: &Cx<'_>, circuit: &Circuit) -> Result<(), Fault> {
+    /// Has the instance forget a circuit, after `last` has had a look at it. Neither saves nor publishes what the circuit comes
+    /// to: its number means nothing after this.
+    pub(crate) fn leave<R>(
+        &mut self,
+        cx: &Cx<'_>,
+        circuit: &Circuit,
+        last: impl FnOnce(&mut Instance, u32) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
         let number = self.number_of(cx, circuit)?;
         let Parts { instance, regime, .. } = self.parts(circuit.slot())?;
         let view = circuit.gate.read_locked();
         let mut moves = Vec::new();
         flush(cx, instance, circuit, number, &view, &mut moves)?;
+        let seen = last(instance, number)?;
         instance.detach(number)?;
         cx.outlet.push(regime, instance.take_told(), moves);
-        Ok(())
+        Ok(seen)
+    }
+
+    /// Does something for each place from `from` on, until the time for one batch is up. Says whether there are more.
+    pub(crate) fn batch(
+        &mut self,
+        from: &mut usize,
+        watch: &Stopwatch,
+        mut work: impl FnMut(&mut Self, usize),
+    ) -> bool {
+        while *from < self.slots.end() {
+            if watch.is_over() {
+                return true;
+            }
+            work(self, *from);
+            *from += 1;
+        }
+        false
     }
 }
 

@@ -23,7 +23,7 @@ use crate::trial::faulty;
 #[non_exhaustive]
 pub enum SaveError {
     /// The file cannot be written. What it held before is still there.
-    #[error("cannot save the circuits in {}: {source}", path.display())]
+    #[error("cannot save the circuits in {}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum SaveError {
 #[non_exhaustive]
 pub enum RestoreError {
     /// The file cannot be read.
-    #[error("cannot read the saved circuits {}: {source}", path.display())]
+    #[error("cannot read the saved circuits {}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -74,6 +74,9 @@ impl Breakers {
 
     /// Saves the circuits in a file, in the place of what it held. Whoever reads the file finds the one or the other, whole,
     /// whatever happens meanwhile.
+    ///
+    /// As every call, it may give out what circuits have to tell before it returns: a [subscriber](Self::subscribe) that saves
+    /// may be called again, on its own thread, by its own saving. So hold no lock around this that the subscriber takes.
     ///
     /// # Errors
     ///
@@ -230,47 +233,30 @@ impl Machine {
         watch: &Stopwatch,
         all: &mut Vec<(SavedCircuit, Taken)>,
     ) -> bool {
-        while *from < self.slots.end() {
-            if watch.is_over() {
-                return true;
-            }
-            let circuit = self.slots.get(*from).map(|slot| slot.circuit.clone());
-            *from += 1;
+        self.batch(from, watch, |machine, index| {
+            let circuit = machine.slots.get(index).map(|slot| slot.circuit.clone());
             let Some(circuit) = circuit.filter(|circuit| circuit.is_worth_keeping()) else {
-                continue;
+                return;
             };
-            let Some(saved) = self.save_now(cx, &circuit) else {
-                continue;
+            let Some(saved) = machine.save_now(cx, &circuit) else {
+                return;
             };
-            let slot = self.slots.get(circuit.slot()).filter(|slot| slot.own);
+            let slot = machine.slots.get(index).filter(|slot| slot.own);
             let own = slot.map(|slot| slot.settings.as_str().to_owned());
             let age = cx.now.saturating_sub(saved.at);
             all.push((SavedCircuit::new(saved.snapshot, age, own), saved.taken));
-        }
-        false
+        })
     }
 
     /// Puts a circuit of another process in the place of the one that has its key.
     fn replace(&mut self, cx: &Cx<'_>, circuit: &Circuit, returning: Returning) {
-        if self.is_up(cx, circuit)
-            && self
-                .slots
-                .get(circuit.slot())
-                .is_some_and(|slot| slot.number.is_some())
-            && let Err(fault) = self.try_detach(cx, circuit)
-        {
-            self.fail_at(cx, circuit, fault);
-        }
+        self.let_go(cx, circuit);
         let Some(slot) = self.slots.get_mut(circuit.slot()) else {
             return;
         };
-        let (seat, number) = (slot.seat, slot.number.take());
         slot.settings = returning.settings;
         slot.own = returning.own;
         slot.saved = Some(Box::new(Saved::new(returning.snapshot, cx.now, cx.room)));
-        if let Some(number) = number {
-            self.seat_mut(seat).numbers.remove(&number);
-        }
         circuit.recorded.store(true, Ordering::Relaxed);
         self.enter(cx, circuit);
     }

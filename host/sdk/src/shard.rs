@@ -52,38 +52,36 @@ impl Shard {
     /// The same for the holder of the registry's lock, who gives out later.
     fn quietly<R>(&self, env: &Env, work: impl FnOnce(&mut Machine, &Cx<'_>) -> R) -> R {
         let mut machine = self.machine.lock();
-        let cx = Cx {
+        work(&mut machine, &self.cx(env))
+    }
+
+    /// What everything done under one hold of the lock shares.
+    fn cx<'a>(&'a self, env: &'a Env) -> Cx<'a> {
+        Cx {
             env,
             outlet: &self.outlet,
             room: &self.room,
             now: env.clock.monotonic(),
-        };
-        work(&mut machine, &cx)
+        }
     }
 
-    /// Does something long bit by bit, each for as long as a batch may hold the lock, until `work` says that there is no
-    /// more of it.
+    /// Does something long bit by bit, until `work` says that there is no more of it.
     pub(crate) fn in_batches(
         &self,
         env: &Env,
         mut work: impl FnMut(&mut Machine, &Cx<'_>, &Stopwatch) -> bool,
     ) {
-        loop {
-            let mut machine = self.machine.lock();
-            let cx = Cx {
-                env,
-                outlet: &self.outlet,
-                room: &self.room,
-                now: env.clock.monotonic(),
-            };
-            let more = work(&mut machine, &cx, &Stopwatch::start(BATCH));
-            // Whoever waits has a turn before the next batch.
-            MutexGuard::unlock_fair(machine);
-            self.outlet.give_out(env);
-            if !more {
-                return;
-            }
-        }
+        while self.batch(env, &mut work) {}
+    }
+
+    /// Does a bit of something long, for as long as a batch may hold the lock, and lets whoever waits for the lock have it
+    /// before the next one.
+    pub(crate) fn batch<R>(&self, env: &Env, work: impl FnOnce(&mut Machine, &Cx<'_>, &Stopwatch) -> R) -> R {
+        let mut machine = self.machine.lock();
+        let result = work(&mut machine, &self.cx(env), &Stopwatch::start(BATCH));
+        MutexGuard::unlock_fair(machine);
+        self.outlet.give_out(env);
+        result
     }
 
     /// Asks to make one call.

@@ -78,12 +78,10 @@ pub(crate) fn try_circuits(env: &Env, shard: &Shard, regime: &Regime, way: Way) 
     let (mut from, mut more) = (0, true);
     while more {
         let mut copies = Vec::new();
-        let mut now = 0;
-        shard.in_batches(env, |machine, cx, watch| {
-            now = cx.now;
+        // What was copied is tried before there is more of it.
+        let now = shard.batch(env, |machine, cx, watch| {
             more = machine.copy_batch(cx, &mut from, watch, regime, &mut copies);
-            // What was copied is tried before there is more of it.
-            false
+            cx.now
         });
         for copy in copies {
             copy.try_on(&mut trial, now, way)

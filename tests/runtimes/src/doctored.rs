@@ -69,12 +69,17 @@ pub(crate) fn scenarios() -> Vec<Case> {
     all
 }
 
-fn answers() -> Vec<Case> {
-    let case = |name, expect: Value, report| Case {
+/// A scenario whose second step is this one.
+fn case(name: &'static str, step: Value, report: &'static [&'static str]) -> Case {
+    Case {
         name,
-        steps: [wait(), trip(json!({ "expect": expect }))],
+        steps: [wait(), step],
         report,
-    };
+    }
+}
+
+fn answers() -> Vec<Case> {
+    let case = |name, expect: Value, report| case(name, trip(json!({ "expect": expect })), report);
     vec![
         case(
             "Another number.",
@@ -125,11 +130,7 @@ fn answers() -> Vec<Case> {
 }
 
 fn lines() -> Vec<Case> {
-    let case = |name, with: Value, report| Case {
-        name,
-        steps: [wait(), trip(with)],
-        report,
-    };
+    let case = |name, with: Value, report| case(name, trip(with), report);
     vec![
         case(
             "A line that does not come.",
@@ -170,11 +171,7 @@ fn lines() -> Vec<Case> {
 }
 
 fn spans() -> Vec<Case> {
-    let case = |name, with: Value, report| Case {
-        name,
-        steps: [wait(), trip(with)],
-        report,
-    };
+    let case = |name, with: Value, report| case(name, trip(with), report);
     vec![
         case(
             "A span that does not come.",
@@ -205,11 +202,6 @@ fn spans() -> Vec<Case> {
 }
 
 fn beyond_the_format() -> Vec<Case> {
-    let case = |name, step: Value, report| Case {
-        name,
-        steps: [wait(), step],
-        report,
-    };
     vec![
         case(
             "An unknown verb.",
