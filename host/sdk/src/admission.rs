@@ -7,7 +7,7 @@ use crate::bindings::tripwit::breaker::types;
 use crate::builder::OnFault;
 use crate::circuit::Circuit;
 use crate::env::Env;
-use crate::gate::{Admission, Answer as Decision, Ended, Outcome, View};
+use crate::gate::{Admission, Answer as Decision, Ended, Outcome, Plain, View};
 use crate::machine::{Answer, Cx, Machine};
 use crate::rejection::{Rejection, RejectionReason};
 use crate::status::Mode;
@@ -18,6 +18,8 @@ use crate::telemetry::clip;
 pub(crate) struct Held {
     /// None: the end of the call is of no interest.
     pub(crate) admission: Option<Admission>,
+    /// The lease that admitted it, where that was a plain one.
+    pub(crate) plain: Option<Plain>,
     /// When the call began, where it matters how long it takes.
     pub(crate) started: Option<u64>,
     pub(crate) call_timeout: Option<u64>,
@@ -32,9 +34,20 @@ pub(crate) struct Report {
 }
 
 impl Held {
+    #[inline(always)]
+    pub(crate) fn plainly((plain, admission): (Plain, Admission)) -> Self {
+        Self {
+            admission: Some(admission),
+            plain: Some(plain),
+            started: None,
+            call_timeout: None,
+        }
+    }
+
     fn unrecorded(call_timeout: Option<u64>) -> Self {
         Self {
             admission: None,
+            plain: None,
             started: None,
             call_timeout,
         }
@@ -68,6 +81,7 @@ pub(crate) fn decided(
     match answer {
         Decision::Admit(admission) => Ok(Held {
             admission: Some(admission),
+            plain: None,
             started: lease.measures().then(now),
             call_timeout: lease.call_timeout,
         }),

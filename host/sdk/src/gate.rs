@@ -24,7 +24,8 @@ pub(crate) struct Gate {
 
 /// Read by every call, written at each crossing.
 struct Words {
-    /// Even: at rest. Odd: being written. Half of it is the epoch.
+    /// The epoch, and in the two lowest bits whether the words are [being written](WRITING), and whether the lease is
+    /// [plain](PLAIN).
     sequence: AtomicU64,
     packed: AtomicU64,
     ticket: AtomicU64,
@@ -65,6 +66,11 @@ pub(crate) enum Outcome {
     Timeout,
     Ignored,
 }
+
+/// A lease as it was when it admitted a call, where it was plain: admission does not end, successes mean nothing, and no
+/// clock matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plain(u64);
 
 /// What a lease says about a call that wants to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,11 +221,34 @@ impl Gate {
         gate
     }
 
+    /// Admits a call by a plain lease: what a healthy call comes to, in as few steps as it takes. `None`: look at the lease.
+    #[inline(always)]
+    pub(crate) fn admit_plainly(&self) -> Option<(Plain, Admission)> {
+        let words = &self.words;
+        let before = words.sequence.load(Ordering::Acquire);
+        if before & (WRITING | PLAIN) != PLAIN {
+            return None;
+        }
+        let admission = Admission {
+            ticket: words.ticket.load(Ordering::Relaxed),
+            generation: words.generation.load(Ordering::Relaxed),
+            incarnation: words.incarnation.load(Ordering::Relaxed),
+        };
+        fence(Ordering::Acquire);
+        (words.sequence.load(Ordering::Relaxed) == before).then_some((Plain(before), admission))
+    }
+
+    /// Whether the lease that admitted a call plainly still stands: then its success changes nothing, and need not be told.
+    #[inline(always)]
+    pub(crate) fn still_stands(&self, plain: Plain) -> bool {
+        self.words.sequence.load(Ordering::Acquire) == plain.0
+    }
+
     /// The lease at this moment; `None` when a writer is at work.
     #[inline(always)]
     pub(crate) fn read(&self) -> Option<View> {
         let before = self.words.sequence.load(Ordering::Acquire);
-        if before % 2 == 1 {
+        if before & WRITING != 0 {
             return None;
         }
         let view = self.load(before);
@@ -247,7 +276,7 @@ impl Gate {
             call_timeout: some(words.call_timeout.load(Ordering::Relaxed)),
         };
         View {
-            epoch: sequence / 2,
+            epoch: sequence >> EPOCH_SHIFT,
             lease,
             incarnation: words.incarnation.load(Ordering::Relaxed),
             at_fault: packed.at_fault(),
@@ -258,7 +287,7 @@ impl Gate {
     pub(crate) fn publish_locked(&self, lease: &Lease, incarnation: u64, at_fault: bool) {
         let words = &self.words;
         let sequence = words.sequence.load(Ordering::Relaxed);
-        words.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
+        words.sequence.store(sequence | WRITING, Ordering::Relaxed);
         fence(Ordering::Release);
         let (packed, ticket, before) = Packed::from(lease, at_fault);
         words.packed.store(packed.0, Ordering::Relaxed);
@@ -273,7 +302,11 @@ impl Gate {
         words
             .call_timeout
             .store(lease.call_timeout.unwrap_or(NONE), Ordering::Relaxed);
-        words.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        let epoch = (sequence >> EPOCH_SHIFT).wrapping_add(1);
+        let plain = if lease.is_plain() && !at_fault { PLAIN } else { 0 };
+        words
+            .sequence
+            .store(epoch << EPOCH_SHIFT | plain, Ordering::Release);
     }
 
     /// Settles a call by the lease as it is now. `None`: it does not settle it, and the component must be told.
@@ -338,7 +371,7 @@ impl Gate {
 
     /// Opens the counter, empty, for the lease that stands.
     pub(crate) fn open_locked(&self) {
-        let epoch = self.words.sequence.load(Ordering::Relaxed) / 2;
+        let epoch = self.words.sequence.load(Ordering::Relaxed) >> EPOCH_SHIFT;
         self.kept
             .0
             .store((epoch & EPOCH_MASK) << COUNT_BITS, Ordering::Release);
@@ -356,6 +389,9 @@ fn count(kept: u64) -> u32 {
 /// What stands for 'none' among instants and durations: the end of time, which is the same to a lease. `until` alone is told
 /// from none, since a rejection says how long it lasts.
 const NONE: u64 = u64::MAX;
+const WRITING: u64 = 1;
+const PLAIN: u64 = 2;
+const EPOCH_SHIFT: u32 = 2;
 const COUNT_BITS: u32 = 24;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// One less than fits, so that no count looks like a closed counter.

@@ -55,6 +55,15 @@ impl Lease {
         self.state != State::Closed || self.mode != Mode::Automatic
     }
 
+    /// Whether calls come and succeed without a word to the component and without a look at the clock, until the lease is
+    /// replaced.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.standing, Standing::Admit(_))
+            && self.until.is_none()
+            && self.successes == Successes::Never
+            && !self.measures()
+    }
+
     /// Whether how long a call takes means anything.
     pub(crate) fn measures(&self) -> bool {
         self.slow_after.is_some() || self.call_timeout.is_some()

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use loom::sync::Arc;
 
-use crate::gate::{Gate, View};
+use crate::gate::{Admission, Gate, View};
 use crate::lease::{Lease, Standing, Successes};
 use crate::scenario::builder;
 use crate::sync::{Weakness, weaken};
@@ -20,6 +20,8 @@ pub struct Publishing {
     pub readers: usize,
     /// Whether all words of a lease change with it, or three: more leases and readers can then be looked at.
     pub all_words: bool,
+    /// Whether they are plain leases, and the readers are calls that they admit.
+    pub plain: bool,
 }
 
 /// Checks that no reader sees parts of two leases, or an epoch that is not the lease's. Answers the number of executions.
@@ -38,7 +40,7 @@ pub fn readers_see_whole_leases(publishing: Publishing, weakness: Weakness, pree
         let readers: Vec<_> = (0..publishing.readers)
             .map(|_| {
                 let gate = gate.clone();
-                loom::thread::spawn(move || gate.read().inspect(|view| whole(view, publishing)))
+                loom::thread::spawn(move || look(&gate, publishing))
             })
             .collect();
         for number in 2..2 + publishing.leases {
@@ -57,6 +59,24 @@ pub fn readers_see_whole_leases(publishing: Publishing, weakness: Weakness, pree
     executions.load(Relaxed)
 }
 
+fn look(gate: &Gate, publishing: Publishing) {
+    if publishing.plain {
+        if let Some((_, admission)) = gate.admit_plainly() {
+            let number = admission.ticket;
+            let expected = Admission {
+                ticket: number,
+                generation: lease(number, publishing).generation,
+                incarnation: incarnation(number, publishing),
+            };
+            assert_eq!(admission, expected, "{TORN}");
+        }
+    } else if let Some(view) = gate.read() {
+        whole(&view, publishing);
+    }
+}
+
+const TORN: &str = "a reader saw parts of two leases";
+
 fn whole(view: &View, publishing: Publishing) {
     let expected = View {
         epoch: view.epoch,
@@ -64,12 +84,13 @@ fn whole(view: &View, publishing: Publishing) {
         incarnation: incarnation(view.epoch, publishing),
         at_fault: false,
     };
-    assert_eq!(*view, expected, "a reader saw parts of two leases");
+    assert_eq!(*view, expected, "{TORN}");
 }
 
 /// The lease of an epoch.
 fn lease(number: u64, publishing: Publishing) -> Lease {
-    let rest = |number| publishing.all_words.then_some(number);
+    let of_clock = !publishing.plain;
+    let rest = |number| (of_clock && publishing.all_words).then_some(number);
     Lease {
         mode: Mode::Automatic,
         state: if number.is_multiple_of(2) {
@@ -79,10 +100,14 @@ fn lease(number: u64, publishing: Publishing) -> Lease {
         },
         generation: if publishing.all_words { number } else { 0 },
         standing: Standing::Admit(number),
-        until: Some(number),
-        successes: Successes::UpTo {
-            count: 1,
-            before: rest(number),
+        until: of_clock.then_some(number),
+        successes: if publishing.plain {
+            Successes::Never
+        } else {
+            Successes::UpTo {
+                count: 1,
+                before: rest(number),
+            }
         },
         slow_after: rest(number),
         call_timeout: rest(number),

@@ -6,18 +6,28 @@ const ALL_WORDS: Publishing = Publishing {
     leases: 1,
     readers: 1,
     all_words: true,
+    plain: false,
 };
 
 const TWO_LEASES: Publishing = Publishing {
     leases: 2,
     readers: 1,
     all_words: false,
+    plain: false,
 };
 
 const TWO_READERS: Publishing = Publishing {
     leases: 1,
     readers: 2,
     all_words: false,
+    plain: false,
+};
+
+const PLAIN: Publishing = Publishing {
+    leases: 2,
+    readers: 1,
+    all_words: true,
+    plain: true,
 };
 
 #[test]
@@ -35,6 +45,12 @@ fn two_leases_are_not_mixed() {
 #[test]
 fn two_readers_do_not_disturb_each_other() {
     let executions = readers_see_whole_leases(TWO_READERS, Weakness::None, 2);
+    println!("{executions} executions");
+}
+
+#[test]
+fn what_a_plain_lease_admits_is_all_of_that_lease() {
+    let executions = readers_see_whole_leases(PLAIN, Weakness::None, 3);
     println!("{executions} executions");
 }
 
@@ -60,4 +76,28 @@ fn without_an_acquiring_first_look_a_lease_is_torn() {
 #[should_panic(expected = "a reader saw parts of two leases")]
 fn without_a_releasing_last_mark_a_lease_is_torn() {
     let _ = readers_see_whole_leases(ALL_WORDS, Weakness::ReleaseStore, 3);
+}
+
+#[test]
+#[should_panic(expected = "a reader saw parts of two leases")]
+fn without_the_readers_fence_a_plain_lease_is_torn() {
+    let _ = readers_see_whole_leases(PLAIN, Weakness::AcquireFence, 3);
+}
+
+#[test]
+#[should_panic(expected = "a reader saw parts of two leases")]
+fn without_the_writers_fence_a_plain_lease_is_torn() {
+    let _ = readers_see_whole_leases(PLAIN, Weakness::ReleaseFence, 3);
+}
+
+#[test]
+#[should_panic(expected = "a reader saw parts of two leases")]
+fn without_an_acquiring_first_look_a_plain_lease_is_torn() {
+    let _ = readers_see_whole_leases(PLAIN, Weakness::AcquireLoad, 3);
+}
+
+#[test]
+#[should_panic(expected = "a reader saw parts of two leases")]
+fn without_a_releasing_last_mark_a_plain_lease_is_torn() {
+    let _ = readers_see_whole_leases(PLAIN, Weakness::ReleaseStore, 3);
 }

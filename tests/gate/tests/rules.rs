@@ -160,6 +160,17 @@ fn no_result_is_counted_by_another_instance() {
     let _ = holds(results_beside_a_rebuild());
 }
 
+fn plain_calls() -> Scenario {
+    closed(STREAK)
+        .thread(&[Acquire, SUCCESS, Inspect])
+        .thread(&[Rebuild, Acquire, FAILURE])
+}
+
+#[test]
+fn a_plain_lease_admits_and_drops_only_while_it_stands() {
+    let _ = holds(plain_calls());
+}
+
 fn wait_that_ends() -> Scenario {
     Scenario::new(Component::open(STREAK))
         .thread(&[Tick, Acquire, SUCCESS])
@@ -202,6 +213,8 @@ found_out! {
         success_beside_a_reset, Flaw::ComparesCountOnly, "no order of the calls ends so";
     settling_by_the_lease_of_the_admission_is_found_out:
         streak_that_a_success_ends, Flaw::SettlesByAdmission, "no order of the calls ends so";
+    trusting_a_plain_lease_that_was_replaced_is_found_out:
+        streak_that_a_success_ends, Flaw::TrustsPlainLease, "no order of the calls ends so";
     admitting_by_the_lease_that_was_seen_last_is_found_out:
         acquire_after_trip, Flaw::AdmitsByMemory, "no order of the calls ends so";
     unlocking_before_publishing_is_found_out:
