@@ -18,8 +18,8 @@ use crate::telemetry::clip;
 pub(crate) struct Held {
     /// None: the end of the call is of no interest.
     pub(crate) admission: Option<Admission>,
-    /// The lease that admitted it, where that was a plain one.
-    pub(crate) plain: Option<Plain>,
+    /// The sequence of the lease that admitted it, where that was a plain one.
+    pub(crate) plain: Option<u64>,
     /// When the call began, where it matters how long it takes.
     pub(crate) started: Option<u64>,
     pub(crate) call_timeout: Option<u64>,
@@ -33,14 +33,25 @@ pub(crate) struct Report {
     pub(crate) cause: Option<String>,
 }
 
+impl Report {
+    /// An end of which nothing else is known.
+    pub(crate) fn of(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            retry_after: None,
+            cause: None,
+        }
+    }
+}
+
 impl Held {
     #[inline(always)]
-    pub(crate) fn plainly((plain, admission): (Plain, Admission)) -> Self {
+    pub(crate) fn plainly(plain: Plain, now: impl FnOnce() -> u64) -> Self {
         Self {
-            admission: Some(admission),
-            plain: Some(plain),
-            started: None,
-            call_timeout: None,
+            admission: Some(plain.admission),
+            plain: Some(plain.sequence),
+            started: plain.is_measured().then(now),
+            call_timeout: plain.call_timeout(),
         }
     }
 

@@ -11,9 +11,11 @@ use crate::call::Classified;
 use crate::circuit::Circuit;
 use crate::classify::errors_are_failures;
 use crate::clock::nanoseconds;
+use crate::gate::Outcome;
 use crate::permit::{OwnedPermit, Permit};
 use crate::rejection::{CallError, Rejection};
 use crate::status::{Mode, State, Status, Transition};
+use crate::tally::Ending;
 
 /// The circuit of one key. Cheap to clone; while one lives, the circuit is not given up.
 ///
@@ -73,6 +75,7 @@ impl Breaker {
     /// # Errors
     ///
     /// [`CallError::Rejected`] when the call was not made, and [`CallError::Inner`] with its own error.
+    #[inline]
     pub fn call_blocking<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>> {
         self.classify(errors_are_failures()).call_blocking(call)
     }
@@ -120,6 +123,7 @@ impl Breaker {
     /// # Errors
     ///
     /// When the circuit says no: do not make the call then.
+    #[inline]
     pub fn acquire(&self) -> Result<Permit<'_>, Rejection> {
         self.hold().map(|held| Permit::new(self, held))
     }
@@ -205,12 +209,42 @@ impl Breaker {
             .status(&self.breakers.env, &self.circuit)
     }
 
+    /// Asks to make one call.
+    #[inline]
     pub(crate) fn hold(&self) -> Result<Held, Rejection> {
+        self.hold_plainly().map_or_else(|| self.hold_by_lease(), Ok)
+    }
+
+    /// Asks to make a call that is healthy, which takes a few instructions. `None`: it may be, or not.
+    #[inline]
+    pub(crate) fn hold_plainly(&self) -> Option<Held> {
+        let plain = self.circuit.gate.admit_plainly()?;
+        (!self.breakers.env.ignore_leases).then(|| Held::plainly(plain, || self.now()))
+    }
+
+    #[inline(never)]
+    pub(crate) fn hold_by_lease(&self) -> Result<Held, Rejection> {
         self.breakers
             .shard(self.shard)
             .acquire(&self.breakers.env, &self.circuit)
     }
 
+    /// Says that an admitted call ended well.
+    #[inline]
+    pub(crate) fn succeed(&self, held: &Held) {
+        let settled = |plain| {
+            let gate = &self.circuit.gate;
+            gate.succeed_plainly(plain, held.started, || self.now())
+        };
+        if held.plain.is_some_and(settled) {
+            self.breakers.env.count(Ending::Ended(Outcome::Success));
+        } else {
+            self.settle(held, Report::of(Outcome::Success));
+        }
+    }
+
+    /// Says how an admitted call ended.
+    #[inline(never)]
     pub(crate) fn settle(&self, held: &Held, report: Report) {
         self.breakers
             .shard(self.shard)

@@ -2,17 +2,16 @@
 
 use std::fmt;
 use std::future::Future;
-use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 
 use crate::breaker::Breaker;
 use crate::classify::Classify;
-use crate::permit::{Guard, panic_verdict};
+use crate::permit::{Guard, Through, panic_verdict};
 use crate::rejection::CallError;
 
 /// A [`Breaker`] with a classification of its own: see [`Breaker::classify`].
@@ -40,8 +39,7 @@ impl<'a, C> Classified<'a, C> {
         F: Future<Output = Result<T, E>>,
         C: Classify<T, E>,
     {
-        let held = self.breaker.hold()?;
-        Guarded::new(Guard::new(self.breaker, held), &self.classify, call).await
+        Guarded::new(self, call).await
     }
 
     /// As [`Breaker::call_blocking`].
@@ -49,11 +47,36 @@ impl<'a, C> Classified<'a, C> {
     /// # Errors
     ///
     /// As [`Breaker::call_blocking`].
+    #[inline]
     pub fn call_blocking<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>>
     where
         C: Classify<T, E>,
     {
-        let guard = Guard::new(self.breaker, self.breaker.hold()?);
+        match self.breaker.hold_plainly() {
+            Some(held) => self.make(Guard::new(self.breaker, held), call),
+            None => self.call_by_lease(call),
+        }
+    }
+
+    /// Apart from a healthy call, so that what this one keeps in memory does not hold that one up.
+    #[inline(never)]
+    fn call_by_lease<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>>
+    where
+        C: Classify<T, E>,
+    {
+        self.make(Guard::new(self.breaker, self.breaker.hold_by_lease()?), call)
+    }
+
+    /// Makes a call that was admitted.
+    #[inline(always)]
+    fn make<T, E>(
+        &self,
+        guard: Guard<&Breaker>,
+        call: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, CallError<E>>
+    where
+        C: Classify<T, E>,
+    {
         let result = match catch_unwind(AssertUnwindSafe(call)) {
             Ok(result) => result,
             Err(panic) => {
@@ -96,9 +119,30 @@ impl<C> fmt::Debug for Classified<'_, C> {
     }
 }
 
+/// What a call goes through a circuit by, which also says what its result counts as.
+pub(crate) trait Judging: Through {
+    type Judge;
+
+    fn judge(&self) -> &Self::Judge;
+}
+
+impl<C> Through for &Classified<'_, C> {
+    fn breaker(&self) -> &Breaker {
+        self.breaker
+    }
+}
+
+impl<C> Judging for &Classified<'_, C> {
+    type Judge = C;
+
+    fn judge(&self) -> &C {
+        &self.classify
+    }
+}
+
 pin_project! {
-    /// An admitted call under way.
-    pub(crate) struct Guarded<F, C, B: AsRef<Breaker>> {
+    /// A call that is awaited.
+    pub(crate) struct Guarded<F, B: Through> {
         // None once the call has been given up.
         #[pin]
         call: Option<F>,
@@ -106,73 +150,99 @@ pin_project! {
         #[pin]
         timer: Option<Sleep>,
         timed: bool,
-        // None once the call is settled.
-        guard: Option<Guard<B>>,
-        classify: C,
+        stage: Stage<B>,
     }
 }
 
-impl<F, C, B: AsRef<Breaker>> Guarded<F, C, B> {
-    pub(crate) fn new(guard: Guard<B>, classify: C, call: F) -> Self {
+/// How far a call is.
+enum Stage<B: Through> {
+    /// The circuit has not been asked.
+    New(B),
+    Admitted(Guard<B>),
+    /// It is settled, or was rejected.
+    Over,
+}
+
+impl<F, B: Through> Guarded<F, B> {
+    /// A call that the circuit is asked for when it is first polled.
+    #[inline]
+    pub(crate) fn new(on: B, call: F) -> Self {
+        Self::at(Stage::New(on), call)
+    }
+
+    /// A call that the circuit has admitted.
+    #[inline]
+    pub(crate) fn admitted(guard: Guard<B>, call: F) -> Self {
+        Self::at(Stage::Admitted(guard), call)
+    }
+
+    #[inline]
+    fn at(stage: Stage<B>, call: F) -> Self {
         Self {
             call: Some(call),
             timer: None,
             timed: false,
-            guard: Some(guard),
-            classify,
+            stage,
         }
     }
 }
 
-impl<T, E, F, C, R, B> Future for Guarded<F, R, B>
+impl<T, E, F, B> Future for Guarded<F, B>
 where
     F: Future<Output = Result<T, E>>,
-    R: Deref<Target = C>,
-    C: Classify<T, E>,
-    B: AsRef<Breaker>,
+    B: Judging<Judge: Classify<T, E>>,
 {
     type Output = Result<T, CallError<E>>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
+        // A call that is ready at once never writes down that it was admitted.
+        let guard = match std::mem::replace(this.stage, Stage::Over) {
+            Stage::New(on) => match on.breaker().hold_plainly() {
+                Some(held) => Guard::new(on, held),
+                None => {
+                    let held = on.breaker().hold_by_lease()?;
+                    Guard::new(on, held)
+                }
+            },
+            Stage::Admitted(guard) => guard,
+            Stage::Over => return Poll::Pending,
+        };
         let Some(call) = this.call.as_mut().as_pin_mut() else {
             return Poll::Pending;
         };
         match catch_unwind(AssertUnwindSafe(|| call.poll(cx))) {
             Ok(Poll::Ready(result)) => {
-                if let Some(guard) = this.guard.take() {
-                    guard.end(this.classify.classify(&result));
-                }
+                let verdict = guard.on().judge().classify(&result);
+                guard.end(verdict);
                 return Poll::Ready(result.map_err(CallError::Inner));
             }
             Ok(Poll::Pending) => {}
             Err(panic) => {
-                if let Some(guard) = this.guard.take() {
-                    guard.end(panic_verdict());
-                }
+                guard.end(panic_verdict());
                 resume_unwind(panic);
             }
         }
         if !*this.timed {
             *this.timed = true;
-            this.timer.set(this.guard.as_ref().and_then(timer));
+            this.timer.set(timer(&guard));
         }
-        let Some(timer) = this.timer.as_mut().as_pin_mut() else {
-            return Poll::Pending;
-        };
-        ready!(timer.poll(cx));
-        let Some(guard) = this.guard.take() else {
-            return Poll::Pending;
-        };
-        let (key, after) = (guard.on().shared_key(), guard.call_timeout().unwrap_or_default());
-        guard.time_out();
-        this.call.set(None);
-        Poll::Ready(Err(CallError::TimedOut { key, after }))
+        if let Some(timer) = this.timer.as_mut().as_pin_mut()
+            && timer.poll(cx).is_ready()
+        {
+            let (key, after) = (guard.on().breaker().shared_key(), guard.call_timeout().unwrap_or_default());
+            guard.time_out();
+            this.call.set(None);
+            return Poll::Ready(Err(CallError::TimedOut { key, after }));
+        }
+        *this.stage = Stage::Admitted(guard);
+        Poll::Pending
     }
 }
 
 /// The timer of a call that is limited, where there is a runtime that can keep one.
-fn timer<B: AsRef<Breaker>>(guard: &Guard<B>) -> Option<Sleep> {
+fn timer<B: Through>(guard: &Guard<B>) -> Option<Sleep> {
     let left = guard.time_left()?;
     tokio::runtime::Handle::try_current()
         .ok()

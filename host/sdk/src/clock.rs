@@ -201,7 +201,10 @@ impl Clock for ManualClock {
 
 /// As many whole nanoseconds as fit, which is 584 years.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    duration
+        .as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(u64::from(duration.subsec_nanos()))
 }
 
 /// Nanoseconds since the Unix epoch; 0 for what was before.

@@ -11,7 +11,7 @@
 
 use crate::lease::{Lease, Standing, Successes};
 use crate::sync::{AtomicU64, Ordering, fence};
-use crate::words::RejectionReason;
+use crate::words::{Mode, RejectionReason};
 use packed::Packed;
 
 mod packed;
@@ -24,13 +24,12 @@ pub(crate) struct Gate {
 
 /// Read by every call, written at each crossing.
 struct Words {
-    /// The epoch, and in the two lowest bits whether the words are [being written](WRITING), and whether the lease is
-    /// [plain](PLAIN).
+    /// The epoch, and in the lowest bits what a call must know of the lease first: see [`WRITING`] and those after it.
     sequence: AtomicU64,
-    packed: AtomicU64,
     ticket: AtomicU64,
     generation: AtomicU64,
     incarnation: AtomicU64,
+    packed: AtomicU64,
     until: AtomicU64,
     before: AtomicU64,
     slow_after: AtomicU64,
@@ -67,10 +66,29 @@ pub(crate) enum Outcome {
     Ignored,
 }
 
-/// A lease as it was when it admitted a call, where it was plain: admission does not end, successes mean nothing, and no
-/// clock matters.
+/// An admission by a plain lease: one under which calls come at any time, and at least some succeed without a word to the
+/// component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plain(u64);
+pub(crate) struct Plain {
+    /// Of the lease that stood then.
+    pub(crate) sequence: u64,
+    pub(crate) admission: Admission,
+    /// `u64::MAX` where there is none.
+    call_timeout: u64,
+}
+
+impl Plain {
+    /// Whether how long the call takes means anything.
+    #[inline(always)]
+    pub(crate) fn is_measured(&self) -> bool {
+        self.sequence & MEASURED != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn call_timeout(&self) -> Option<u64> {
+        some(self.call_timeout)
+    }
+}
 
 /// What a lease says about a call that wants to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,25 +241,70 @@ impl Gate {
 
     /// Admits a call by a plain lease: what a healthy call comes to, in as few steps as it takes. `None`: look at the lease.
     #[inline(always)]
-    pub(crate) fn admit_plainly(&self) -> Option<(Plain, Admission)> {
+    pub(crate) fn admit_plainly(&self) -> Option<Plain> {
         let words = &self.words;
-        let before = words.sequence.load(Ordering::Acquire);
-        if before & (WRITING | PLAIN) != PLAIN {
+        let sequence = words.sequence.load(Ordering::Acquire);
+        if sequence & (WRITING | PLAIN) != PLAIN {
             return None;
         }
-        let admission = Admission {
-            ticket: words.ticket.load(Ordering::Relaxed),
-            generation: words.generation.load(Ordering::Relaxed),
-            incarnation: words.incarnation.load(Ordering::Relaxed),
+        let plain = Plain {
+            sequence,
+            admission: Admission {
+                ticket: words.ticket.load(Ordering::Relaxed),
+                generation: words.generation.load(Ordering::Relaxed),
+                incarnation: words.incarnation.load(Ordering::Relaxed),
+            },
+            call_timeout: match sequence & MEASURED {
+                0 => NONE,
+                _ => words.call_timeout.load(Ordering::Relaxed),
+            },
         };
         fence(Ordering::Acquire);
-        (words.sequence.load(Ordering::Relaxed) == before).then_some((Plain(before), admission))
+        (words.sequence.load(Ordering::Relaxed) == sequence).then_some(plain)
     }
 
-    /// Whether the lease that admitted a call plainly still stands: then its success changes nothing, and need not be told.
+    /// Settles the success of a call that was admitted plainly, if that lease still stands and has room for it. Else look at
+    /// the lease. `now` is asked for only where it matters, and is told whether the call was measured.
     #[inline(always)]
-    pub(crate) fn still_stands(&self, plain: Plain) -> bool {
-        self.words.sequence.load(Ordering::Acquire) == plain.0
+    pub(crate) fn succeed_plainly(&self, sequence: u64, started: Option<u64>, now: impl FnOnce() -> u64) -> bool {
+        let words = &self.words;
+        if words.sequence.load(Ordering::Acquire) != sequence {
+            return false;
+        }
+        if sequence & (NEVER | MEASURED) == NEVER {
+            return true;
+        }
+        if sequence & (MEASURED | BY_CLOCK) != 0 {
+            let now = now();
+            let took = started.map_or(0, |started| now.saturating_sub(started));
+            let limit = |word: &AtomicU64| word.load(Ordering::Relaxed);
+            if took > limit(&words.slow_after) || took > limit(&words.call_timeout) || now >= limit(&words.before) {
+                return false;
+            }
+        }
+        let packed = Packed(words.packed.load(Ordering::Relaxed));
+        // What was read is of the lease that still stands. Were it another's, the counter would be closed or of its epoch.
+        fence(Ordering::Acquire);
+        words.sequence.load(Ordering::Relaxed) == sequence
+            && (sequence & NEVER != 0 || self.keep(sequence >> EPOCH_SHIFT, packed.allowed()) == Keeping::Kept)
+    }
+
+    /// Rejects a call by a lease that does so until an instant that is not there yet. `None`: look at the lease.
+    #[inline(always)]
+    pub(crate) fn reject_plainly(&self, now: impl FnOnce() -> u64) -> Option<(RejectionReason, u64)> {
+        let words = &self.words;
+        let sequence = words.sequence.load(Ordering::Acquire);
+        if sequence & (WRITING | REJECTS) != REJECTS {
+            return None;
+        }
+        let reason = Packed(words.packed.load(Ordering::Relaxed)).reason();
+        let until = words.until.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        if words.sequence.load(Ordering::Relaxed) != sequence {
+            return None;
+        }
+        let left = until.checked_sub(now()).filter(|left| *left > 0)?;
+        Some((reason, left))
     }
 
     /// The lease at this moment; `None` when a writer is at work.
@@ -303,10 +366,9 @@ impl Gate {
             .call_timeout
             .store(lease.call_timeout.unwrap_or(NONE), Ordering::Relaxed);
         let epoch = (sequence >> EPOCH_SHIFT).wrapping_add(1);
-        let plain = if lease.is_plain() && !at_fault { PLAIN } else { 0 };
         words
             .sequence
-            .store(epoch << EPOCH_SHIFT | plain, Ordering::Release);
+            .store(epoch << EPOCH_SHIFT | marks(lease, at_fault), Ordering::Release);
     }
 
     /// Settles a call by the lease as it is now. `None`: it does not settle it, and the component must be told.
@@ -335,6 +397,7 @@ impl Gate {
     }
 
     /// Keeps one success back under the lease of this epoch.
+    #[inline]
     pub(crate) fn keep(&self, epoch: u64, allowed: u32) -> Keeping {
         let allowed = u64::from(allowed).min(MAX_COUNT);
         let mut seen = self.kept.0.load(Ordering::Relaxed);
@@ -389,9 +452,35 @@ fn count(kept: u64) -> u32 {
 /// What stands for 'none' among instants and durations: the end of time, which is the same to a lease. `until` alone is told
 /// from none, since a rejection says how long it lasts.
 const NONE: u64 = u64::MAX;
+/// The words are being written.
 const WRITING: u64 = 1;
-const PLAIN: u64 = 2;
-const EPOCH_SHIFT: u32 = 2;
+/// The lease admits at any time, and at least some successes need not be told.
+const PLAIN: u64 = 1 << 1;
+/// The lease rejects until some instant, whoever asks.
+const REJECTS: u64 = 1 << 2;
+/// Successes mean nothing.
+const NEVER: u64 = 1 << 3;
+/// How long a call takes means something.
+const MEASURED: u64 = 1 << 4;
+/// Successes may be kept back until some instant.
+const BY_CLOCK: u64 = 1 << 5;
+const EPOCH_SHIFT: u32 = 6;
+
+/// What a call must know of a lease first.
+fn marks(lease: &Lease, at_fault: bool) -> u64 {
+    let mark = |holds: bool, mark: u64| if holds { mark } else { 0 };
+    if at_fault {
+        return 0;
+    }
+    let rejects = matches!(lease.standing, Standing::Reject(_));
+    let by_clock = matches!(lease.successes, Successes::UpTo { before: Some(_), .. });
+    mark(lease.is_plain(), PLAIN)
+        | mark(rejects && lease.until.is_some() && lease.mode != Mode::Shadow, REJECTS)
+        | mark(lease.successes == Successes::Never, NEVER)
+        | mark(lease.measures(), MEASURED)
+        | mark(by_clock, BY_CLOCK)
+}
+
 const COUNT_BITS: u32 = 24;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// One less than fits, so that no count looks like a closed counter.

@@ -55,13 +55,11 @@ impl Lease {
         self.state != State::Closed || self.mode != Mode::Automatic
     }
 
-    /// Whether calls come and succeed without a word to the component and without a look at the clock, until the lease is
-    /// replaced.
+    /// Whether calls are admitted at any time, and at least some succeed without a word to the component.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.standing, Standing::Admit(_))
             && self.until.is_none()
-            && self.successes == Successes::Never
-            && !self.measures()
+            && matches!(self.successes, Successes::Never | Successes::UpTo { .. })
     }
 
     /// Whether how long a call takes means anything.

@@ -35,6 +35,7 @@ macro_rules! endings {
     ($permit:ty) => {
         impl $permit {
             /// The call ended well.
+            #[inline]
             pub fn success(self) {
                 self.0.end(Verdict::Success);
             }
@@ -65,7 +66,7 @@ macro_rules! endings {
         impl fmt::Debug for $permit {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_tuple(stringify!($permit))
-                    .field(&self.0.on.as_ref().key())
+                    .field(&self.0.on.breaker().key())
                     .finish()
             }
         }
@@ -87,14 +88,25 @@ impl OwnedPermit {
     }
 }
 
-impl AsRef<Self> for Breaker {
-    fn as_ref(&self) -> &Self {
+/// What a call goes through a circuit by.
+pub(crate) trait Through {
+    fn breaker(&self) -> &Breaker;
+}
+
+impl Through for Breaker {
+    fn breaker(&self) -> &Breaker {
+        self
+    }
+}
+
+impl Through for &Breaker {
+    fn breaker(&self) -> &Breaker {
         self
     }
 }
 
 /// Settles once, at the latest when it is dropped.
-pub(crate) struct Guard<B: AsRef<Breaker>> {
+pub(crate) struct Guard<B: Through> {
     on: B,
     held: Held,
     ended: bool,
@@ -102,7 +114,8 @@ pub(crate) struct Guard<B: AsRef<Breaker>> {
     begun_unwinding: bool,
 }
 
-impl<B: AsRef<Breaker>> Guard<B> {
+impl<B: Through> Guard<B> {
+    #[inline]
     pub(crate) fn new(on: B, held: Held) -> Self {
         Self {
             on,
@@ -112,8 +125,8 @@ impl<B: AsRef<Breaker>> Guard<B> {
         }
     }
 
-    pub(crate) fn on(&self) -> &Breaker {
-        self.on.as_ref()
+    pub(crate) fn on(&self) -> &B {
+        &self.on
     }
 
     pub(crate) fn call_timeout(&self) -> Option<Duration> {
@@ -126,58 +139,61 @@ impl<B: AsRef<Breaker>> Guard<B> {
         let ran = self
             .held
             .started
-            .map_or(0, |started| self.on().now().saturating_sub(started));
+            .map_or(0, |started| self.on.breaker().now().saturating_sub(started));
         Some(Duration::from_nanos(limit.saturating_sub(ran)))
     }
 
+    #[inline(always)]
     pub(crate) fn end(mut self, verdict: Verdict) {
-        self.settle(match verdict {
-            Verdict::Success => report(Outcome::Success),
-            Verdict::Ignored => report(Outcome::Ignored),
-            Verdict::Failure(failure) => Report {
-                outcome: Outcome::Failure,
-                retry_after: failure.retry_after.map(nanoseconds),
-                cause: failure.cause,
-            },
+        match verdict {
+            Verdict::Success => {
+                self.ended = true;
+                self.on.breaker().succeed(&self.held);
+            }
+            Verdict::Ignored => self.settle(Report::of(Outcome::Ignored)),
+            Verdict::Failure(failure) => self.fail(failure),
+        }
+    }
+
+    #[inline(never)]
+    fn fail(&mut self, failure: Failure) {
+        self.settle(Report {
+            outcome: Outcome::Failure,
+            retry_after: failure.retry_after.map(nanoseconds),
+            cause: failure.cause,
         });
     }
 
     pub(crate) fn time_out(mut self) {
-        self.settle(report(Outcome::Timeout));
+        self.settle(Report::of(Outcome::Timeout));
     }
 
     fn settle(&mut self, report: Report) {
         self.ended = true;
-        self.on.as_ref().settle(&self.held, report);
+        self.on.breaker().settle(&self.held, report);
     }
-}
 
-impl<B: AsRef<Breaker>> Drop for Guard<B> {
-    fn drop(&mut self) {
-        if self.ended {
-            return;
-        }
+    /// The call was left: by whoever holds the permit, or by a panic.
+    #[cold]
+    fn leave(&mut self) {
         let panicked = std::thread::panicking() && !self.begun_unwinding;
         self.settle(if panicked {
-            panic_report()
+            Report {
+                cause: Some(PANICKED.into()),
+                ..Report::of(Outcome::Failure)
+            }
         } else {
-            report(Outcome::Ignored)
+            Report::of(Outcome::Ignored)
         });
     }
 }
 
-fn report(outcome: Outcome) -> Report {
-    Report {
-        outcome,
-        retry_after: None,
-        cause: None,
-    }
-}
-
-fn panic_report() -> Report {
-    Report {
-        cause: Some(PANICKED.into()),
-        ..report(Outcome::Failure)
+impl<B: Through> Drop for Guard<B> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.ended {
+            self.leave();
+        }
     }
 }
 

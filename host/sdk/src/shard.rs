@@ -85,15 +85,7 @@ impl Shard {
     }
 
     /// Asks to make one call.
-    #[inline(always)]
     pub(crate) fn acquire(&self, env: &Env, circuit: &Circuit) -> Result<Held, Rejection> {
-        match circuit.gate.admit_plainly() {
-            Some(plainly) if !env.ignore_leases => Ok(Held::plainly(plainly)),
-            Some(_) | None => self.acquire_by_lease(env, circuit),
-        }
-    }
-
-    fn acquire_by_lease(&self, env: &Env, circuit: &Circuit) -> Result<Held, Rejection> {
         let held = self.ask(env, circuit);
         if let Err(rejection) = &held {
             env.count(Ending::Rejected(rejection.reason()));
@@ -103,6 +95,12 @@ impl Shard {
 
     #[inline(always)]
     fn ask(&self, env: &Env, circuit: &Circuit) -> Result<Held, Rejection> {
+        if !env.ignore_leases
+            && let Some((reason, left)) = circuit.gate.reject_plainly(|| env.clock.monotonic())
+        {
+            self.outlet.give_out_left(env);
+            return Err(Rejection::new(&circuit.key, reason, Some(left)));
+        }
         if !env.ignore_leases
             && let Some(view) = circuit.gate.read()
         {
@@ -121,17 +119,7 @@ impl Shard {
     }
 
     /// Says how an admitted call ended.
-    #[inline(always)]
     pub(crate) fn settle(&self, env: &Env, circuit: &Circuit, held: &Held, report: Report) {
-        let stands = |plain| circuit.gate.still_stands(plain);
-        if report.outcome == Outcome::Success && held.plain.is_some_and(stands) {
-            env.count(Ending::Ended(Outcome::Success));
-        } else {
-            self.settle_by_lease(env, circuit, held, report);
-        }
-    }
-
-    fn settle_by_lease(&self, env: &Env, circuit: &Circuit, held: &Held, report: Report) {
         let outcome = match &held.admission {
             Some(admission) => self.settle_admitted(env, circuit, held, admission, report),
             None => report.outcome,

@@ -91,9 +91,11 @@ struct Own {
 }
 
 struct OwnCell {
-    /// Weak, so that a thread keeps no circuits alive; and while it is there, no other tally has this address.
-    tally: Weak<Tally>,
+    /// Where the tally is. While `tally` is there, no other one has this address.
+    address: usize,
     counts: Arc<Counts>,
+    /// Weak, so that a thread keeps no circuits alive.
+    tally: Weak<Tally>,
 }
 
 thread_local! {
@@ -137,8 +139,9 @@ impl Own {
         tally.0.lock().cells.push(counts.clone());
         self.last.set(cells.len());
         cells.push(OwnCell {
-            tally: Arc::downgrade(tally),
+            address: Arc::as_ptr(tally).addr(),
             counts,
+            tally: Arc::downgrade(tally),
         });
     }
 }
@@ -146,7 +149,7 @@ impl Own {
 impl OwnCell {
     #[inline(always)]
     fn is_of(&self, tally: &Arc<Tally>) -> bool {
-        self.tally.as_ptr() == Arc::as_ptr(tally)
+        self.address == Arc::as_ptr(tally).addr()
     }
 }
 

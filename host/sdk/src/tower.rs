@@ -30,10 +30,10 @@ use tower_service::Service;
 
 use crate::breaker::Breaker;
 use crate::breakers::Breakers;
-use crate::call::Guarded;
+use crate::call::{Guarded, Judging};
 use crate::classify::{Classify, ErrorsAreFailures, errors_are_failures};
 use crate::error::AttachError;
-use crate::permit::{Guard, panic_verdict};
+use crate::permit::{Guard, Through, panic_verdict};
 use crate::rejection::{CallError, Rejection};
 
 /// Puts circuits before services. Clones, and all services that it makes, share the circuits.
@@ -92,6 +92,7 @@ impl<S, K, C> Layer<S> for BreakerLayer<K, C> {
         BreakerService {
             inner,
             layer: self.clone(),
+            last: None,
         }
     }
 }
@@ -102,9 +103,55 @@ impl<S, K, C> Layer<S> for BreakerLayer<K, C> {
 /// a circuit that is open shows as an error of the call and never as a service that is not ready. A request that is
 /// rejected never reaches the service within, which stays ready for the next one. A service that panics has failed, be it
 /// in its `call` or in the future that it answered with; the panic goes on.
+///
+/// It holds the circuit of its last request, and so do clones of it, since the next request mostly wants the same one: such a
+/// circuit is not given up while the service lives.
 pub struct BreakerService<S, K, C = ErrorsAreFailures> {
     inner: S,
     layer: BreakerLayer<K, C>,
+    last: Option<Arc<Lane<C>>>,
+}
+
+/// A circuit, and what results count as there.
+struct Lane<C> {
+    breaker: Breaker,
+    classify: Arc<C>,
+}
+
+impl<C> Through for Arc<Lane<C>> {
+    fn breaker(&self) -> &Breaker {
+        &self.breaker
+    }
+}
+
+impl<C> Judging for Arc<Lane<C>> {
+    type Judge = C;
+
+    fn judge(&self) -> &C {
+        &self.classify
+    }
+}
+
+impl<S, K, C> BreakerService<S, K, C> {
+    #[inline]
+    fn lane(&mut self, key: &str) -> Result<Arc<Lane<C>>, AttachError> {
+        match &self.last {
+            Some(last) if last.breaker.key() == key => Ok(last.clone()),
+            Some(_) | None => self.other_lane(key),
+        }
+    }
+
+    #[inline(never)]
+    fn other_lane(&mut self, key: &str) -> Result<Arc<Lane<C>>, AttachError> {
+        // The one before goes first, so that it is no longer in the way of another circuit.
+        self.last = None;
+        let lane = Arc::new(Lane {
+            breaker: self.layer.breakers.breaker(key)?,
+            classify: self.layer.classify.clone(),
+        });
+        self.last = Some(lane.clone());
+        Ok(lane)
+    }
 }
 
 impl<S: Clone, K, C> Clone for BreakerService<S, K, C> {
@@ -112,6 +159,7 @@ impl<S: Clone, K, C> Clone for BreakerService<S, K, C> {
         Self {
             inner: self.inner.clone(),
             layer: self.layer.clone(),
+            last: self.last.clone(),
         }
     }
 }
@@ -140,29 +188,31 @@ where
         self.inner.poll_ready(cx).map_err(ServiceError::Inner)
     }
 
+    #[inline]
     fn call(&mut self, request: R) -> Self::Future {
         let key = (self.layer.key)(&request);
-        let breaker = match self.layer.breakers.breaker(key.as_ref()) {
-            Ok(breaker) => breaker,
+        let lane = match self.lane(key.as_ref()) {
+            Ok(lane) => lane,
             Err(error) => return ResponseFuture::refused(ServiceRefusal::Attach(error)),
         };
-        match breaker.hold() {
-            Ok(held) => {
-                let guard = Guard::new(breaker, held);
-                let call = match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
-                    Ok(call) => call,
-                    Err(panic) => {
-                        guard.end(panic_verdict());
-                        resume_unwind(panic);
-                    }
-                };
-                ResponseFuture {
-                    state: State::Called {
-                        call: Guarded::new(guard, self.layer.classify.clone(), call),
-                    },
-                }
+        let guard = match lane.breaker.hold_plainly() {
+            Some(held) => Guard::new(lane, held),
+            None => match lane.breaker.hold_by_lease() {
+                Ok(held) => Guard::new(lane, held),
+                Err(rejection) => return ResponseFuture::refused(ServiceRefusal::Rejected(rejection)),
+            },
+        };
+        let call = match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
+            Ok(call) => call,
+            Err(panic) => {
+                guard.end(panic_verdict());
+                resume_unwind(panic);
             }
-            Err(rejection) => ResponseFuture::refused(ServiceRefusal::Rejected(rejection)),
+        };
+        ResponseFuture {
+            state: State::Called {
+                call: Guarded::admitted(guard, call),
+            },
         }
     }
 }
@@ -178,7 +228,7 @@ pin_project! {
 pin_project! {
     #[project = StateProjection]
     enum State<F, C> {
-        Called { #[pin] call: Guarded<F, Arc<C>, Breaker> },
+        Called { #[pin] call: Guarded<F, Arc<Lane<C>>> },
         Refused { refusal: Option<ServiceRefusal> },
     }
 }

@@ -61,7 +61,7 @@ pub fn readers_see_whole_leases(publishing: Publishing, weakness: Weakness, pree
 
 fn look(gate: &Gate, publishing: Publishing) {
     if publishing.plain {
-        if let Some((_, admission)) = gate.admit_plainly() {
+        if let Some(admission) = gate.admit_plainly().map(|plain| plain.admission) {
             let number = admission.ticket;
             let expected = Admission {
                 ticket: number,

@@ -6,7 +6,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Mutex, MutexGuard};
 
 use crate::component::Component;
-use crate::gate::{Admission, Answer, Ended, Gate, Keeping, Plain, View, Weight};
+use crate::gate::{Admission, Answer, Ended, Gate, Keeping, View, Weight};
 use crate::words::RejectionReason;
 
 /// How a call ended.
@@ -90,7 +90,7 @@ pub(crate) struct Shard {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Caller {
     permit: Option<Admission>,
-    plain: Option<Plain>,
+    plain: Option<u64>,
     admitted_by: Option<View>,
     saw: Option<View>,
 }
@@ -114,7 +114,7 @@ impl Shard {
         };
         Caller {
             permit: Some(permit),
-            plain: self.gate.admit_plainly().map(|(plain, _)| plain),
+            plain: self.gate.admit_plainly().map(|plain| plain.sequence),
             admitted_by: Some(view),
             saw: Some(view),
         }
@@ -157,11 +157,16 @@ impl Shard {
     fn acquire(&self, caller: &mut Caller) -> Said {
         caller.plain = None;
         if self.is_plain_enough()
-            && let Some((plain, permit)) = self.gate.admit_plainly()
+            && let Some(plain) = self.gate.admit_plainly()
         {
-            caller.permit = Some(permit);
-            caller.plain = Some(plain);
-            return Said::Admitted(permit.ticket);
+            caller.permit = Some(plain.admission);
+            caller.plain = Some(plain.sequence);
+            return Said::Admitted(plain.admission.ticket);
+        }
+        if self.is_plain_enough()
+            && let Some((reason, _)) = self.gate.reject_plainly(|| self.now())
+        {
+            return Said::Rejected(reason);
         }
         let remembered = caller.saw.filter(|_| self.flaw == Flaw::AdmitsByMemory);
         if let Some(view) = remembered.or_else(|| self.gate.read()) {
@@ -201,7 +206,9 @@ impl Shard {
     }
 
     fn settle(&self, caller: &Caller, permit: &Admission, outcome: Outcome) -> Said {
-        let stands = |plain| self.flaw == Flaw::TrustsPlainLease || self.gate.still_stands(plain);
+        let stands = |plain| {
+            self.flaw == Flaw::TrustsPlainLease || self.gate.succeed_plainly(plain, None, || self.now())
+        };
         if self.is_plain_enough() && outcome == Outcome::Success && caller.plain.is_some_and(stands) {
             return Said::Nothing;
         }

@@ -43,7 +43,7 @@ impl Packed {
     }
 
     #[inline(always)]
-    fn reason(self) -> RejectionReason {
+    pub(super) fn reason(self) -> RejectionReason {
         match self.0 >> 2 & 7 {
             0 => RejectionReason::Open,
             1 => RejectionReason::ProbeLimit,
@@ -83,11 +83,17 @@ impl Packed {
         match self.0 >> 9 & 3 {
             0 => Successes::Each,
             1 => Successes::UpTo {
-                count: u32::try_from(self.0 >> 12 & COUNT_MASK).unwrap_or(0),
+                count: self.allowed(),
                 before,
             },
             _ => Successes::Never,
         }
+    }
+
+    /// How many successes may be kept back, where some may.
+    #[inline(always)]
+    pub(super) fn allowed(self) -> u32 {
+        u32::try_from(self.0 >> 12 & COUNT_MASK).unwrap_or(0)
     }
 
     #[inline(always)]

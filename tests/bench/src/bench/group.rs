@@ -88,7 +88,7 @@ pub(crate) fn blocking<G: Guard>(guard: G, inputs: &Inputs) -> Start {
         Ok(Box::new(move |calls| {
             let mut ending = Ending::Made;
             for input in inputs.each(calls) {
-                ending = black_box(guard.call(black_box(input))).ending();
+                ending = black_box(&guard.call(black_box(input))).ending();
             }
             ending
         }))
@@ -132,7 +132,7 @@ pub(crate) fn awaited<G: AsyncGuard>(guard: G, pace: Pace, inputs: &Inputs) -> S
                 let mut ending = Ending::Made;
                 for input in inputs.each(calls) {
                     let call = pace.work(black_box(input));
-                    ending = black_box(guard.call(call).await).ending();
+                    ending = black_box(&guard.call(call).await).ending();
                 }
                 ending
             })

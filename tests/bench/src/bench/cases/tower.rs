@@ -100,7 +100,7 @@ where
                         Ok(service) => service.call(black_box(input)).await,
                         Err(error) => Err(error),
                     };
-                    ending = black_box(answer).ending();
+                    ending = black_box(&answer).ending();
                 }
                 ending
             })
