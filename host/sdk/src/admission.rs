@@ -6,6 +6,8 @@ use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::bindings::tripwit::breaker::types;
 use crate::builder::OnFault;
 use crate::circuit::Circuit;
+use crate::classify::Verdict;
+use crate::clock::nanoseconds;
 use crate::env::Env;
 use crate::gate::{Admission, Answer as Decision, Ended, Outcome, Plain, View};
 use crate::machine::{Answer, Cx, Machine};
@@ -14,7 +16,7 @@ use crate::status::Mode;
 use crate::telemetry::clip;
 
 /// What a permit holds.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     /// None: the end of the call is of no interest.
     pub(crate) admission: Option<Admission>,
@@ -40,6 +42,20 @@ impl Report {
             outcome,
             retry_after: None,
             cause: None,
+        }
+    }
+}
+
+impl From<Verdict> for Report {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Success => Self::of(Outcome::Success),
+            Verdict::Ignored => Self::of(Outcome::Ignored),
+            Verdict::Failure(failure) => Self {
+                outcome: Outcome::Failure,
+                retry_after: failure.retry_after.map(nanoseconds),
+                cause: failure.cause,
+            },
         }
     }
 }

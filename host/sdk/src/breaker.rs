@@ -9,9 +9,9 @@ use crate::admission::{Held, Report};
 use crate::breakers::Inner;
 use crate::call::Classified;
 use crate::circuit::Circuit;
-use crate::classify::errors_are_failures;
+use crate::classify::{Verdict, errors_are_failures};
 use crate::clock::nanoseconds;
-use crate::gate::Outcome;
+use crate::gate::{Outcome, Plain};
 use crate::permit::{OwnedPermit, Permit};
 use crate::rejection::{CallError, Rejection};
 use crate::status::{Mode, State, Status, Transition};
@@ -216,10 +216,16 @@ impl Breaker {
     }
 
     /// Asks to make a call that is healthy, which takes a few instructions. `None`: it may be, or not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hold_plainly(&self) -> Option<Held> {
+        let plain = self.admit_plainly()?;
+        Some(Held::plainly(plain, || self.now()))
+    }
+
+    #[inline(always)]
+    pub(crate) fn admit_plainly(&self) -> Option<Plain> {
         let plain = self.circuit.gate.admit_plainly()?;
-        (!self.breakers.env.ignore_leases).then(|| Held::plainly(plain, || self.now()))
+        (!self.breakers.env.ignore_leases).then_some(plain)
     }
 
     #[inline(never)]
@@ -229,26 +235,27 @@ impl Breaker {
             .acquire(&self.breakers.env, &self.circuit)
     }
 
-    /// Says that an admitted call ended well.
-    #[inline]
-    pub(crate) fn succeed(&self, held: &Held) {
-        let settled = |plain| {
-            let gate = &self.circuit.gate;
-            gate.succeed_plainly(plain, held.started, || self.now())
-        };
-        if held.plain.is_some_and(settled) {
+    /// Says how an admitted call ended.
+    #[inline(always)]
+    pub(crate) fn end(&self, held: Held, verdict: Verdict) {
+        if verdict == Verdict::Success
+            && let Some(plain) = held.plain
+            && self
+                .circuit
+                .gate
+                .succeed_plainly(plain, held.started, || self.now())
+        {
             self.breakers.env.count(Ending::Ended(Outcome::Success));
         } else {
-            self.settle(held, Report::of(Outcome::Success));
+            self.settle(held, verdict.into());
         }
     }
 
-    /// Says how an admitted call ended.
     #[inline(never)]
-    pub(crate) fn settle(&self, held: &Held, report: Report) {
+    pub(crate) fn settle(&self, held: Held, report: Report) {
         self.breakers
             .shard(self.shard)
-            .settle(&self.breakers.env, &self.circuit, held, report);
+            .settle(&self.breakers.env, &self.circuit, &held, report);
     }
 
     pub(crate) fn circuit(&self) -> &Circuit {

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 
+use crate::admission::Held;
 use crate::breaker::Breaker;
 use crate::classify::Classify;
 use crate::permit::{Guard, Through, panic_verdict};
@@ -52,41 +53,43 @@ impl<'a, C> Classified<'a, C> {
     where
         C: Classify<T, E>,
     {
-        match self.breaker.hold_plainly() {
-            Some(held) => self.make(Guard::new(self.breaker, held), call),
+        // Twice the same, so that a healthy call is not held up by what the others keep in memory.
+        match self.breaker.admit_plainly() {
+            Some(plain) => self.make(Held::plainly(plain, || self.breaker.now()), call),
             None => self.call_by_lease(call),
         }
     }
 
-    /// Apart from a healthy call, so that what this one keeps in memory does not hold that one up.
     #[inline(never)]
     fn call_by_lease<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>>
     where
         C: Classify<T, E>,
     {
-        self.make(Guard::new(self.breaker, self.breaker.hold_by_lease()?), call)
+        self.make(self.breaker.hold_by_lease()?, call)
     }
 
     /// Makes a call that was admitted.
     #[inline(always)]
-    fn make<T, E>(
-        &self,
-        guard: Guard<&Breaker>,
-        call: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, CallError<E>>
+    fn make<T, E>(&self, held: Held, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>>
     where
         C: Classify<T, E>,
     {
-        let result = match catch_unwind(AssertUnwindSafe(call)) {
-            Ok(result) => result,
+        let judged = || {
+            let result = call();
+            let verdict = self.classify.classify(&result);
+            (result, verdict)
+        };
+        match catch_unwind(AssertUnwindSafe(judged)) {
+            Ok((result, verdict)) => {
+                self.breaker.end(held, verdict);
+                result.map_err(CallError::Inner)
+            }
             Err(panic) => {
                 // Settled before the thread unwinds any further, so that what there is to tell is told at once.
-                guard.end(panic_verdict());
+                self.breaker.end(held, panic_verdict());
                 resume_unwind(panic);
             }
-        };
-        guard.end(self.classify.classify(&result));
-        result.map_err(CallError::Inner)
+        }
     }
 
     /// As [`Breaker::call_or_else`].

@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::admission::{Held, Report};
 use crate::breaker::Breaker;
 use crate::classify::{Failure, Verdict};
-use crate::clock::nanoseconds;
 use crate::gate::Outcome;
 
 /// The permit to make one call. Say how the call ended: each method takes the permit.
@@ -145,23 +144,8 @@ impl<B: Through> Guard<B> {
 
     #[inline(always)]
     pub(crate) fn end(mut self, verdict: Verdict) {
-        match verdict {
-            Verdict::Success => {
-                self.ended = true;
-                self.on.breaker().succeed(&self.held);
-            }
-            Verdict::Ignored => self.settle(Report::of(Outcome::Ignored)),
-            Verdict::Failure(failure) => self.fail(failure),
-        }
-    }
-
-    #[inline(never)]
-    fn fail(&mut self, failure: Failure) {
-        self.settle(Report {
-            outcome: Outcome::Failure,
-            retry_after: failure.retry_after.map(nanoseconds),
-            cause: failure.cause,
-        });
+        self.ended = true;
+        self.on.breaker().end(self.held, verdict);
     }
 
     pub(crate) fn time_out(mut self) {
@@ -170,7 +154,7 @@ impl<B: Through> Guard<B> {
 
     fn settle(&mut self, report: Report) {
         self.ended = true;
-        self.on.breaker().settle(&self.held, report);
+        self.on.breaker().settle(self.held, report);
     }
 
     /// The call was left: by whoever holds the permit, or by a panic.
