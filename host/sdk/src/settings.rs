@@ -14,7 +14,10 @@ pub use typed::{Consecutive, Outbox, Window};
 /// The policy checks it: unknown fields are refused, and each error names its field. The default, `{}`, is the policy's
 /// defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings(Arc<str>);
+pub struct Settings(
+    /// One word, since each of very many circuits has them.
+    Arc<String>,
+);
 
 impl Settings {
     /// The JSON text.
@@ -26,31 +29,31 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self("{}".into())
+        "{}".into()
     }
 }
 
 impl From<&str> for Settings {
     fn from(json: &str) -> Self {
-        Self(json.into())
+        json.to_owned().into()
     }
 }
 
 impl From<String> for Settings {
     fn from(json: String) -> Self {
-        Self(json.into())
+        Self(Arc::new(json))
     }
 }
 
 impl From<&String> for Settings {
     fn from(json: &String) -> Self {
-        Self(json.as_str().into())
+        json.clone().into()
     }
 }
 
 impl From<serde_json::Value> for Settings {
     fn from(json: serde_json::Value) -> Self {
-        Self(json.to_string().into())
+        json.to_string().into()
     }
 }
 
