@@ -51,17 +51,17 @@ impl<P: Policy> Guest<P> {
     }
 
     fn admitted(&mut self) -> Ticket {
-        match self.acquire() {
-            Decision::Admit(ticket) => ticket,
-            decision => panic!("{decision:?}"),
-        }
+        let Decision::Admit(ticket) = self.acquire() else {
+            panic!("not admitted")
+        };
+        ticket
     }
 
     fn rejected(&mut self) -> Rejection {
-        match self.acquire() {
-            Decision::Reject(rejection) => rejection,
-            decision => panic!("{decision:?}"),
-        }
+        let Decision::Reject(rejection) = self.acquire() else {
+            panic!("not rejected")
+        };
+        rejection
     }
 
     fn settle(&mut self, ticket: Ticket, outcome: Outcome) -> Settlement {
