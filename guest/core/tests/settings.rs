@@ -171,6 +171,40 @@ fn settings_that_contradict_each_other_are_refused_at_the_field_that_yields() {
 }
 
 #[test]
+fn settings_of_a_window_that_contradict_each_other_are_refused_at_the_field_that_yields() {
+    for (settings, problem) in [
+        (
+            json!({ "window_calls": 4, "window_time": "1s" }),
+            "/window_time: window_calls is given too; a window has one size",
+        ),
+        (
+            json!({ "window_calls": 4, "minimum_calls": 5 }),
+            "/minimum_calls: above window_calls, which is 4: it would never be reached",
+        ),
+        (
+            json!({ "slow_after": "2s", "call_timeout": "2s" }),
+            "/slow_after: not below call_timeout, which is 2s",
+        ),
+    ] {
+        let error = Window::parse(&settings.to_string()).unwrap_err();
+        assert_eq!(error.to_string(), problem);
+    }
+    for settings in [
+        json!({ "window_calls": 4, "minimum_calls": 4 }),
+        json!({ "window_time": "1s", "minimum_calls": 1000 }),
+        json!({ "slow_after": "2s", "call_timeout": "2001ms" }),
+        json!({ "slow_after": "2s", "call_timeout": null }),
+    ] {
+        assert!(Window::parse(&settings.to_string()).is_ok(), "{settings}");
+    }
+    assert_eq!(
+        Window::parse(r#"{"window_calls":4}"#).unwrap(),
+        Window::parse(r#"{"window_calls":4,"minimum_calls":4}"#).unwrap(),
+        "left out, the minimum follows window_calls"
+    );
+}
+
+#[test]
 fn what_is_no_settings_object_is_refused_as_a_whole() {
     for text in ["", "null", "[]", "5", "{", "{\"open_for\": \"30s\",}"] {
         assert_eq!(Consecutive::parse(text).unwrap_err().field, "", "{text}");
