@@ -2,7 +2,7 @@
 
 use tripwit_core::{
     Allowance, Circuit, Consecutive, Decision, Lease, Numbers, Outcome, Policy, Rejection, RejectionReason,
-    Standing, State, Successes, Window,
+    Report, Standing, State, Successes, Window,
 };
 
 use crate::guest::{Guest, SECOND, env};
@@ -86,6 +86,28 @@ fn a_window_that_is_bad_lets_successes_be_kept_back_up_to_the_last_before_it_dec
     assert_eq!(guest.circuit.lease(0).successes, allowed(1));
     guest.settle_successes(ticket, 1);
     assert_eq!(guest.circuit.lease(0).successes, Successes::Each);
+}
+
+#[test]
+fn a_window_of_calls_that_is_full_of_good_ones_needs_to_hear_of_no_more() {
+    let mut guest = Guest::<Window>::new(r#"{"window_calls":3,"minimum_calls":1,"slow_after":"1s"}"#);
+    let ticket = guest.admitted();
+    let any = Successes::UpTo(Allowance {
+        successes: u32::MAX,
+        before: None,
+    });
+    for heard in [any, any, Successes::Never] {
+        guest.settle(ticket, Outcome::Success);
+        assert_eq!(guest.circuit.lease(0).successes, heard);
+    }
+    let slow = Report {
+        took: Some(2 * SECOND),
+        ..Report::of(Outcome::Success)
+    };
+    guest
+        .circuit
+        .settle(ticket, &slow, &mut env(0, &mut guest.numbers));
+    assert_eq!(guest.circuit.lease(0).successes, any);
 }
 
 #[test]
