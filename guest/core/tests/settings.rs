@@ -9,7 +9,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use tripwit_core::{Consecutive, Outbox, Policy, parse_duration};
+use tripwit_core::{Consecutive, Outbox, Policy, Window, parse_duration};
 
 fn properties<P: Policy>() -> Map<String, Value> {
     let schema: Value = serde_json::from_str(&P::schema()).expect("the schema is JSON");
@@ -37,6 +37,7 @@ fn defaults_of_the_schema_are_the_defaults<P: Policy>() {
 fn the_defaults_that_a_schema_names_are_those_of_empty_settings() {
     defaults_of_the_schema_are_the_defaults::<Consecutive>();
     defaults_of_the_schema_are_the_defaults::<Outbox>();
+    defaults_of_the_schema_are_the_defaults::<Window>();
 }
 
 /// Each bound of each field, from its schema: the bound itself fits, what lies beyond does not, and the error points at the field.
@@ -97,16 +98,60 @@ fn every_bound_is_the_one_that_the_schema_names() {
         "probe_timeout" => json!({ "call_timeout": "1ms" }),
         _ => json!({}),
     });
+    bounds_hold::<Window>(|name| match name {
+        "open_for_max" => json!({ "open_for": "1ms" }),
+        "probe_timeout" => json!({ "call_timeout": "1ms" }),
+        "minimum_calls" => json!({ "window_time": "1s" }),
+        "slow_after" => json!({ "call_timeout": null }),
+        _ => json!({}),
+    });
+}
+
+#[test]
+fn times_have_the_bounds_and_defaults_that_the_documents_promise() {
+    let window = properties::<Window>();
+    for (name, minimum, maximum, default) in [
+        ("window_time", "1ms", "24h", Value::Null),
+        ("slow_after", "1ms", "24h", Value::Null),
+        ("open_for", "1ms", "24h", json!("30s")),
+        ("open_for_max", "1ms", "24h", json!("1h")),
+        ("retry_after_max", "1ms", "24h", Value::Null),
+        ("probe_timeout", "1ms", "48h", Value::Null),
+        ("call_timeout", "1ms", "24h", json!("10s")),
+    ] {
+        let field = &window[name];
+        assert_eq!(
+            (&field["x-minimum"], &field["x-maximum"], &field["default"]),
+            (&json!(minimum), &json!(maximum), &default),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_time_that_cannot_be_read_is_refused_with_the_reason() {
+    for (text, reason) in [
+        (
+            "soon",
+            r#"not a duration; write numbers with units, such as "30s", "500ms" or "1m30s""#,
+        ),
+        ("9999999h", "longer than 584 years"),
+    ] {
+        let error = Consecutive::parse(&json!({ "open_for": text }).to_string()).unwrap_err();
+        assert_eq!(error.to_string(), format!(r#"/open_for: "{text}": {reason}"#));
+    }
 }
 
 #[test]
 fn null_is_a_call_without_limit_and_nothing_else() {
     assert!(Consecutive::parse(r#"{"call_timeout": null, "retry_after_max": null}"#).is_ok());
-    let error = Consecutive::parse(r#"{"open_for": null}"#).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        r#"/open_for: null is not a duration; write a text such as "30s""#
-    );
+    for name in ["open_for", "probe_timeout"] {
+        let error = Consecutive::parse(&json!({ name: null }).to_string()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(r#"/{name}: null is not a duration; write a text such as "30s""#)
+        );
+    }
 }
 
 #[test]
@@ -126,13 +171,48 @@ fn settings_that_contradict_each_other_are_refused_at_the_field_that_yields() {
 }
 
 #[test]
+fn settings_of_a_window_that_contradict_each_other_are_refused_at_the_field_that_yields() {
+    for (settings, problem) in [
+        (
+            json!({ "window_calls": 4, "window_time": "1s" }),
+            "/window_time: window_calls is given too; a window has one size",
+        ),
+        (
+            json!({ "window_calls": 4, "minimum_calls": 5 }),
+            "/minimum_calls: above window_calls, which is 4: it would never be reached",
+        ),
+        (
+            json!({ "slow_after": "2s", "call_timeout": "2s" }),
+            "/slow_after: not below call_timeout, which is 2s",
+        ),
+    ] {
+        let error = Window::parse(&settings.to_string()).unwrap_err();
+        assert_eq!(error.to_string(), problem);
+    }
+    for settings in [
+        json!({ "window_calls": 4, "minimum_calls": 4 }),
+        json!({ "window_time": "1s", "minimum_calls": 1000 }),
+        json!({ "slow_after": "2s", "call_timeout": "2001ms" }),
+        json!({ "slow_after": "2s", "call_timeout": null }),
+    ] {
+        assert!(Window::parse(&settings.to_string()).is_ok(), "{settings}");
+    }
+    assert_eq!(
+        Window::parse(r#"{"window_calls":4}"#).unwrap(),
+        Window::parse(r#"{"window_calls":4,"minimum_calls":4}"#).unwrap(),
+        "left out, the minimum follows window_calls"
+    );
+}
+
+#[test]
 fn what_is_no_settings_object_is_refused_as_a_whole() {
     for text in ["", "null", "[]", "5", "{", "{\"open_for\": \"30s\",}"] {
         assert_eq!(Consecutive::parse(text).unwrap_err().field, "", "{text}");
     }
-    let long = format!(r#"{{"open_for": "{}"}}"#, "0".repeat(70_000));
+    let padded = |length: usize| format!("{{{}}}", " ".repeat(length - 2));
+    assert!(Consecutive::parse(&padded(65_536)).is_ok());
     assert_eq!(
-        Consecutive::parse(&long).unwrap_err().to_string(),
+        Consecutive::parse(&padded(65_537)).unwrap_err().to_string(),
         "longer than 65536 bytes"
     );
 }

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -19,16 +20,21 @@ struct Failing {
     circuit: Circuit<Consecutive>,
     numbers: Numbers,
     seed: u64,
+    key: &'static str,
     now: u64,
 }
 
 impl Failing {
     fn new(settings: &str, seed: u64) -> Self {
+        Self::with_key(settings, seed, "payments")
+    }
+
+    fn with_key(settings: &str, seed: u64, key: &'static str) -> Self {
         let settings = Arc::new(Consecutive::parse(settings).unwrap());
         let mut numbers = Numbers::default();
         let mut env = Env {
             now: 0,
-            key: "payments",
+            key,
             seed,
             numbers: &mut numbers,
         };
@@ -37,6 +43,7 @@ impl Failing {
             circuit,
             numbers,
             seed,
+            key,
             now: 0,
         }
     }
@@ -45,7 +52,7 @@ impl Failing {
     fn fail(&mut self, retry_after: Option<u64>) -> u64 {
         let mut env = Env {
             now: self.now,
-            key: "payments",
+            key: self.key,
             seed: self.seed,
             numbers: &mut self.numbers,
         };
@@ -110,6 +117,22 @@ fn replicas_with_other_seeds_probe_at_other_times_and_the_same_seed_repeats_a_ru
     let run = |seed| Failing::new(settings, seed).waits::<8>();
     assert_eq!(run(7), run(7));
     assert_ne!(run(7), run(8));
+}
+
+/// The waits of the first openings under a jitter that leaves no two alike by chance.
+fn strays(seed: u64, key: &'static str) -> [u64; 4] {
+    let settings = r#"{"failure_threshold":1,"open_for":"1h","open_for_max":"24h","jitter":1}"#;
+    Failing::with_key(settings, seed, key).waits()
+}
+
+#[test]
+fn whatever_the_seed_each_opening_and_each_key_has_a_wait_of_its_own() {
+    // Seeds with no bit and with every bit, and those next to them, which the first generation makes into such.
+    for seed in [0, 1, u64::MAX - 1, u64::MAX] {
+        let (one, another) = (strays(seed, "a"), strays(seed, "c"));
+        let all: HashSet<u64> = one.into_iter().chain(another).collect();
+        assert_eq!(all.len(), 8, "{seed}: {one:?} {another:?}");
+    }
 }
 
 proptest! {

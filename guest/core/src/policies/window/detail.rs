@@ -61,12 +61,8 @@ pub(super) fn read(
     };
     match settings.reach {
         Reach::Calls(size) => {
-            for call in rest {
-                let known = Call::FAILED | Call::TIMED_OUT | Call::SLOW;
-                if call & !known != 0 {
-                    return Err(SnapshotError::Detail);
-                }
-                calls.add_call(size, Call(*call));
+            for byte in rest {
+                calls.add_call(size, Call::read(*byte).ok_or(SnapshotError::Detail)?);
             }
         }
         Reach::Time { width, buckets } => {

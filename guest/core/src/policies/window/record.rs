@@ -42,6 +42,12 @@ impl Call {
         Some(Self(ended | if slow { Self::SLOW } else { 0 }))
     }
 
+    /// The call that is written as this byte, where one is.
+    pub(super) fn read(byte: u8) -> Option<Self> {
+        let ended = [0, Self::FAILED, Self::FAILED | Self::TIMED_OUT];
+        ended.contains(&(byte & !Self::SLOW)).then_some(Self(byte))
+    }
+
     pub(super) fn has(self, flag: u8) -> bool {
         self.0 & flag != 0
     }
@@ -109,10 +115,12 @@ impl Calls {
         let (Reach::Time { width, buckets }, Record::Buckets(kept)) = (reach, &mut self.record) else {
             return;
         };
-        let gone = kept.partition_point(|bucket| !bucket.is_live(now, width, buckets));
-        for bucket in kept.drain(..gone) {
-            self.sums = self.sums.without(bucket.tally);
+        let live = |bucket: &Bucket| bucket.is_live(now, width, buckets);
+        if kept.first().is_none_or(live) {
+            return;
         }
+        kept.retain(live);
+        self.sums = sum(kept.iter());
     }
 
     /// What the window holds at `now`.
@@ -120,10 +128,11 @@ impl Calls {
         let (Reach::Time { width, buckets }, Record::Buckets(kept)) = (reach, &self.record) else {
             return self.sums;
         };
-        let gone = kept
-            .iter()
-            .take_while(|bucket| !bucket.is_live(now, width, buckets));
-        gone.fold(self.sums, |sums, bucket| sums.without(bucket.tally))
+        let live = |bucket: &Bucket| bucket.is_live(now, width, buckets);
+        if kept.first().is_none_or(live) {
+            return self.sums;
+        }
+        sum(kept.iter().filter(|bucket| live(bucket)))
     }
 
     pub(super) fn add_call(&mut self, size: u32, call: Call) {
@@ -183,6 +192,11 @@ impl Bucket {
         let oldest = u64::from(buckets).saturating_sub(1).saturating_mul(width);
         bucket_start(now, width).wrapping_sub(self.start) <= oldest
     }
+}
+
+/// Added up anew rather than taken from a sum, since a sum that has reached the end of its range no longer says what is in it.
+fn sum<'a>(buckets: impl Iterator<Item = &'a Bucket>) -> Tally {
+    buckets.fold(Tally::default(), |sum, bucket| sum.with(bucket.tally))
 }
 
 /// Where the bucket that `at` lies in begins.
