@@ -1,9 +1,10 @@
 //! Whatever is wrong with a component, with settings or with a key has an error of its own, and leaves nothing behind.
 
 use std::error::Error;
+use std::time::Duration;
 
 use tripwit::settings::Consecutive;
-use tripwit::{AttachError, Breakers, BuildError, Policy, PolicyError};
+use tripwit::{AttachError, Breakers, BuildError, Loader, Policy, PolicyError};
 
 use crate::support::{circuits, touchy_circuits};
 
@@ -211,4 +212,111 @@ fn the_most_particular_settings_count() {
         });
         assert_eq!(calls.count(), threshold, "{key}");
     }
+}
+
+#[test]
+fn limits_of_the_loader_are_held_and_the_error_names_the_one_to_raise() {
+    let bytes = include_bytes!("../../components/consecutive.wasm").as_slice();
+    let refused = |loader: Loader| loader.bytes(bytes).unwrap_err();
+    let error = refused(Policy::loader().max_file_size(65_536));
+    assert!(matches!(error, PolicyError::TooLarge { limit: 65_536, .. }));
+    assert!(error.to_string().contains("`max_file_size`"), "{error}");
+    for (loader, wanted) in [
+        (Policy::loader().max_code_size(65_536), "max_code_size"),
+        (Policy::loader().max_function_size(1_024), "max_function_size"),
+    ] {
+        let error = refused(loader);
+        match error {
+            PolicyError::TooCostly { setting, .. } => assert_eq!(setting, Some(wanted)),
+            _ => panic!("{error:?}"),
+        }
+        assert!(
+            error.to_string().contains(&format!("unless `{wanted}`")),
+            "{error}"
+        );
+    }
+    // What is as large as may be is taken.
+    let exact = Policy::loader().max_file_size(bytes.len());
+    assert!(exact.bytes(bytes).is_ok());
+    assert!(matches!(
+        Policy::loader().max_file_size(bytes.len() - 1).bytes(bytes),
+        Err(PolicyError::TooLarge { .. })
+    ));
+}
+
+#[test]
+fn limits_out_of_range_are_refused_before_anything_is_read() {
+    let second = Duration::from_secs(1);
+    let loader = Policy::loader;
+    for (loader, wanted, range) in [
+        (loader().max_file_size(65_535), "max_file_size", "64 KiB to 256 MiB"),
+        (
+            loader().max_file_size((256 << 20) + 1),
+            "max_file_size",
+            "64 KiB to 256 MiB",
+        ),
+        (loader().max_code_size(0), "max_code_size", "64 KiB to 64 MiB"),
+        (
+            loader().max_code_size((64 << 20) + 1),
+            "max_code_size",
+            "64 KiB to 64 MiB",
+        ),
+        (
+            loader().max_function_size(1_023),
+            "max_function_size",
+            "1 KiB to 1 MiB",
+        ),
+        (
+            loader().max_function_size((1 << 20) + 1),
+            "max_function_size",
+            "1 KiB to 1 MiB",
+        ),
+        (
+            loader().max_memory((2 << 20) - 1),
+            "max_memory",
+            "2 MiB to 4 GiB",
+        ),
+        (
+            loader().max_memory((4 << 30) + 1),
+            "max_memory",
+            "2 MiB to 4 GiB",
+        ),
+        (
+            loader().max_compile_time(second / 2),
+            "max_compile_time",
+            "1s to 1h",
+        ),
+        (
+            loader().max_compile_time(3_601 * second),
+            "max_compile_time",
+            "1s to 1h",
+        ),
+    ] {
+        let error = loader.file("no such file").unwrap_err();
+        assert!(
+            matches!(error, PolicyError::OutOfRange { what, .. } if what == wanted),
+            "{error:?}"
+        );
+        assert!(error.to_string().contains(range), "{error}");
+        assert!(loader.consecutive().is_err());
+    }
+}
+
+#[test]
+fn the_memory_that_a_policy_is_loaded_with_is_that_of_its_instances() {
+    // An instance of a shipped policy needs a little more than one megabyte before any circuit.
+    let policy = Policy::loader().max_memory(2 << 20).consecutive().unwrap();
+    let full = |breakers: Breakers| {
+        let all: Vec<_> = (0..20_000)
+            .map_while(|number| breakers.breaker(&number.to_string()).ok())
+            .collect();
+        all.len() < 20_000
+    };
+    let builder = || {
+        Breakers::builder(policy.clone())
+            .shards(1)
+            .clock(tripwit::ManualClock::new())
+    };
+    assert!(full(builder().build().unwrap()));
+    assert!(!full(builder().max_memory(64 << 20).build().unwrap()));
 }

@@ -1,0 +1,190 @@
+//! WASI for components that were made of other languages and bring more imports along than a policy needs: a sandbox with
+//! nothing in it.
+//!
+//! What can be answered at once and with nothing is: no environment, no arguments, no folders, random numbers that are no secret. Whatever
+//! else is called, to read, write, open, connect or wait, traps. A policy is called under its shard's lock, and often from a
+//! thread of an asynchronous runtime: there is no way to wait there.
+
+use wasmtime::StoreContextMut;
+use wasmtime::component::{Component, HasData, Linker, Resource, ResourceTable};
+use wasmtime_wasi::cli::{WasiCli, WasiCliCtxView};
+use wasmtime_wasi::p2::DynPollable;
+use wasmtime_wasi::p2::bindings::{cli, random, sync};
+use wasmtime_wasi::random::{Deterministic, WasiRandom};
+use wasmtime_wasi::{WasiCtxBuilder, WasiCtxView};
+
+use crate::instance::Host;
+
+/// The version under which WASI is linked. It serves every import of 0.2.
+const POLL: &str = "wasi:io/poll@0.2.12";
+const PREOPENS: &str = "wasi:filesystem/preopens@0.2.12";
+
+struct Table;
+
+impl HasData for Table {
+    type Data<'a> = &'a mut ResourceTable;
+}
+
+/// Leaves nothing in a context that is not there for every policy.
+pub(crate) fn empty(wasi: &mut WasiCtxBuilder) -> &mut WasiCtxBuilder {
+    let bytes = || Deterministic::new((0..=u8::MAX).collect());
+    wasi.secure_random(bytes())
+        .insecure_random(bytes())
+        .insecure_random_seed(0)
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false)
+}
+
+/// Links what the component imports beyond that which every policy gets; that must be linked already.
+pub(crate) fn link(linker: &mut Linker<Host>, component: &Component) -> wasmtime::Result<()> {
+    cli::environment::add_to_linker::<_, WasiCli>(linker, |host| {
+        let WasiCtxView { ctx, table } = host.wasi();
+        WasiCliCtxView { ctx: ctx.cli(), table }
+    })?;
+    random::random::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().ctx.random())?;
+    random::insecure::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().ctx.random())?;
+    random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().ctx.random())?;
+    linker
+        .instance(PREOPENS)?
+        .func_wrap("get-directories", |_: StoreContextMut<'_, Host>, (): ()| {
+            Ok((Vec::<(Resource<()>, String)>::new(),))
+        })?;
+    sync::io::poll::add_to_linker::<_, Table>(linker, |host| host.wasi().table)?;
+    without_waiting(linker)?;
+    linker.define_unknown_imports_as_traps(component)
+}
+
+/// The clock's pollables are there to be dropped; nobody waits for one.
+fn without_waiting(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+    fn waits<T>() -> wasmtime::Result<T> {
+        wasmtime::bail!("it waits for something, and a policy never waits")
+    }
+    linker.allow_shadowing(true);
+    let mut poll = linker.instance(POLL)?;
+    poll.func_wrap(
+        "poll",
+        |_: StoreContextMut<'_, Host>, (_,): (Vec<Resource<DynPollable>>,)| waits::<(Vec<u32>,)>(),
+    )?;
+    poll.func_wrap(
+        "[method]pollable.block",
+        |_: StoreContextMut<'_, Host>, (_,): (Resource<DynPollable>,)| waits::<()>(),
+    )?;
+    poll.func_wrap(
+        "[method]pollable.ready",
+        |_: StoreContextMut<'_, Host>, (_,): (Resource<DynPollable>,)| waits::<(bool,)>(),
+    )?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+    use wasmtime::Store;
+    use wasmtime::component::Val;
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::engine::{DEADLINE_TICKS, engine};
+
+    /// What the function `f` of a component comes to in the sandbox.
+    fn call(wat: &str, results: usize) -> wasmtime::Result<Vec<Val>> {
+        let engine = engine()?;
+        let component = Component::new(&engine, wat)?;
+        let mut linker = Linker::new(&engine);
+        crate::instance::link(&mut linker, Some(&component))?;
+        let clock = Arc::new(ManualClock::new());
+        let reading = Arc::new(AtomicU64::new(7));
+        let host = Host::new(clock, &reading, 1 << 20, &Arc::new(AtomicUsize::new(0)));
+        let mut store = Store::new(&engine, host);
+        store.set_epoch_deadline(DEADLINE_TICKS);
+        let instance = linker.instantiate(&mut store, &component)?;
+        let f = instance.get_func(&mut store, "f").unwrap();
+        let mut out = vec![Val::Bool(false); results];
+        f.call(&mut store, &[], &mut out)?;
+        Ok(out)
+    }
+
+    fn list_of(interface: &str, function: &str, element: &str) -> String {
+        format!(
+            r#"(component
+                (import "{interface}" (instance $i
+                    {element}
+                    (export "{function}" (func (result (list $e))))))
+                (core module $memory (memory (export "memory") 1)
+                    (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 64)))
+                (core instance $memory (instantiate $memory))
+                (core func $lowered (canon lower (func $i "{function}")
+                    (memory $memory "memory") (realloc (func $memory "realloc"))))
+                (core module $reader
+                    (import "m" "memory" (memory 1))
+                    (import "i" "f" (func $f (param i32)))
+                    (func (export "f") (result i32)
+                        (call $f (i32.const 8)) (i32.load (i32.const 12))))
+                (core instance $reader (instantiate $reader
+                    (with "m" (instance $memory))
+                    (with "i" (instance (export "f" (func $lowered))))))
+                (func (export "f") (result u32) (canon lift (core func $reader "f"))))"#
+        )
+    }
+
+    #[test]
+    fn there_is_no_environment_no_argument_and_no_folder() {
+        let pair = "(type $e (tuple string string))";
+        let text = "(type $e string)";
+        for (interface, function, element) in [
+            ("wasi:cli/environment@0.2.3", "get-environment", pair),
+            ("wasi:cli/environment@0.2.3", "get-arguments", text),
+        ] {
+            let found = call(&list_of(interface, function, element), 1).unwrap();
+            assert_eq!(found, [Val::U32(0)], "{function}");
+        }
+    }
+
+    #[test]
+    fn random_numbers_are_the_same_in_every_instance() {
+        let wat = r#"(component
+            (import "wasi:random/random@0.2.3" (instance $i (export "get-random-u64" (func (result u64)))))
+            (core func $lowered (canon lower (func $i "get-random-u64")))
+            (core module $m (import "i" "f" (func $f (result i64))) (func (export "f") (result i64) (call $f)))
+            (core instance $m (instantiate $m (with "i" (instance (export "f" (func $lowered))))))
+            (func (export "f") (result u64) (canon lift (core func $m "f"))))"#;
+        assert_eq!(call(wat, 1).unwrap(), call(wat, 1).unwrap());
+    }
+
+    #[test]
+    fn whoever_waits_or_opens_something_is_trapped() {
+        let waits = r#"(component
+            (import "wasi:io/poll@0.2.0" (instance $poll
+                (export "pollable" (type $pollable (sub resource)))
+                (export "[method]pollable.block" (func (param "self" (borrow $pollable))))))
+            (alias export $poll "pollable" (type $pollable))
+            (import "wasi:clocks/monotonic-clock@0.2.0" (instance $clock
+                (export "pollable" (type $p (eq $pollable)))
+                (export "subscribe-duration" (func (param "when" u64) (result (own $p))))))
+            (core func $subscribe (canon lower (func $clock "subscribe-duration")))
+            (core func $block (canon lower (func $poll "[method]pollable.block")))
+            (core module $m
+                (import "i" "subscribe" (func $subscribe (param i64) (result i32)))
+                (import "i" "block" (func $block (param i32)))
+                (func (export "f") (call $block (call $subscribe (i64.const 3600000000000)))))
+            (core instance $m (instantiate $m (with "i" (instance
+                (export "subscribe" (func $subscribe)) (export "block" (func $block))))))
+            (func (export "f") (canon lift (core func $m "f"))))"#;
+        let told = format!("{:#}", call(waits, 0).unwrap_err());
+        assert!(told.contains("a policy never waits"), "{told}");
+
+        let connects = r#"(component
+            (import "wasi:sockets/tcp-create-socket@0.2.0" (instance $i
+                (export "create-tcp-socket" (func (param "family" u8)))))
+            (core func $create (canon lower (func $i "create-tcp-socket")))
+            (core module $m (import "i" "f" (func $f (param i32))) (func (export "f") (call $f (i32.const 0))))
+            (core instance $m (instantiate $m (with "i" (instance (export "f" (func $create))))))
+            (func (export "f") (canon lift (core func $m "f"))))"#;
+        let told = format!("{:#}", call(connects, 0).unwrap_err());
+        assert!(told.contains("tcp-create-socket"), "{told}");
+    }
+}
