@@ -76,6 +76,8 @@ function same(one, other) {
 }
 
 function checkKey(key) {
+  // No text has fewer bytes than characters, and a very long one is not worth counting.
+  if (key.length > MAX_KEY) throw { tag: 'key', val: `a key has at most ${MAX_KEY} bytes, this one has more` };
   let bytes = 0;
   for (const character of key) {
     const code = character.codePointAt(0);
@@ -102,13 +104,17 @@ function standsStill({ mode }) {
   return mode === 'forced-open' || mode === 'disabled';
 }
 
-/** The circuit of a number, at this moment. A clock that steps back shows its largest reading. */
-function touched(number) {
+/** The circuit of a number as it is at this moment, for those who look. A clock that steps back shows its largest reading. */
+function seen(number) {
   const circuit = circuits.get(number);
   if (circuit === undefined) throw new Error('no such circuit');
   const reading = now();
-  if (reading > circuit.latest) circuit.latest = reading;
-  return circuit;
+  return { ...circuit, latest: reading > circuit.latest ? reading : circuit.latest };
+}
+
+/** The circuit of a number, to which something happens at this moment. */
+function touched(number) {
+  return Object.assign(circuits.get(number) ?? {}, seen(number));
 }
 
 function newNumber() {
@@ -268,7 +274,7 @@ export const policy = {
     const settings = read(written);
     const number = numbersByKey.get(key);
     if (number !== undefined) {
-      const circuit = touched(number);
+      const circuit = seen(number);
       if (!same(circuit.settings, settings)) throw { tag: 'conflict' };
       return { circuit: number, lease: lease(circuit) };
     }
@@ -324,7 +330,7 @@ export const policy = {
     return moved(circuit, count > 0 ? settled(circuit, ticket, 'success')[1] : undefined);
   },
 
-  leaseOf: (number) => lease(touched(number)),
+  leaseOf: (number) => lease(seen(number)),
 
   trip(number, wait) {
     const circuit = touched(number);
@@ -355,7 +361,7 @@ export const policy = {
   coolDown: () => [],
 
   inspect(number) {
-    const circuit = touched(number);
+    const circuit = seen(number);
     const { key, state, mode, since, lastFailure, lastCause } = circuit;
     return {
       key, state: state.name, mode, since, retryAfter: retryAfter(circuit), cooldownCount: undefined, counts: counts(circuit),
@@ -366,7 +372,7 @@ export const policy = {
   tripped: () => [...circuits.values()].filter(({ state }) => state.name !== 'closed').map(({ key }) => key),
 
   save(number) {
-    const circuit = touched(number);
+    const circuit = seen(number);
     const { key, settings, state, mode, since, lastFailure, lastCause } = circuit;
     return {
       key, settings: settings.text, state: state.name, mode, since, retryAfter: retryAfter(circuit), cooldownCount: undefined,

@@ -311,7 +311,10 @@ fn what_is_no_policys_module_is_not_made_a_component() {
     assert!(refused("nowhere.wasm").contains("cannot read the module nowhere.wasm"));
     assert!(refused(&text).contains("text.wasm cannot be made a component"));
     let said = refused(&module);
-    assert!(said.contains("module.wasm is no policy: ") && said.contains("tripwit:breaker/policy"), "{said}");
+    assert!(
+        said.contains("module.wasm is no policy: ") && said.contains("tripwit:breaker/policy"),
+        "{said}"
+    );
     assert!(!fs::exists(&output).unwrap(), "nothing is written");
 }
 
@@ -322,8 +325,13 @@ fn a_compiled_component_is_taken_from_the_cache_the_next_time() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/components/outbox.wasm");
     let arguments = ["inspect", file, "--cache", cache.to_str().unwrap()];
     let first = said(&arguments);
-    let kept: Vec<_> = fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let [kept] = kept.as_slice() else { panic!("{kept:?}") };
+    let kept: Vec<_> = fs::read_dir(&cache)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let [kept] = kept.as_slice() else {
+        panic!("{kept:?}")
+    };
     let written = fs::metadata(kept).unwrap().modified().unwrap();
     assert_eq!(said(&arguments), first);
     assert_eq!(fs::metadata(kept).unwrap().modified().unwrap(), written);

@@ -174,7 +174,7 @@ impl BreakersBuilder {
         let (memory, range) = MEMORY_RANGE;
         in_range(
             "max_memory",
-            self.max_memory(),
+            self.memory_limit(),
             *memory.start(),
             *memory.end(),
             range,
@@ -195,13 +195,13 @@ impl BreakersBuilder {
         Ok(Breakers::of(env, shards.map_err(faulty)?))
     }
 
-    fn max_memory(&self) -> usize {
+    fn memory_limit(&self) -> usize {
         self.max_memory.unwrap_or_else(|| self.policy.max_memory())
     }
 
     /// What the shards will share.
     fn env(self) -> Result<Env, BuildError> {
-        let max_memory = self.max_memory();
+        let max_memory = self.memory_limit();
         let scope = env::scope(&self.policy);
         let namespace = match &self.telemetry.namespace {
             Some(given) => given.clone(),

@@ -37,7 +37,9 @@ pub enum PolicyError {
         range: &'static str,
     },
     /// The component is larger than any policy needs to be.
-    #[error("the policy has {size} bytes; at most {limit} are loaded, unless `max_file_size` of the loader is raised")]
+    #[error(
+        "the policy has {size} bytes; at most {limit} are loaded, unless `max_file_size` of the loader is raised"
+    )]
     TooLarge {
         /// Its size, in bytes.
         size: u64,

@@ -209,27 +209,23 @@ impl Host {
 }
 
 impl Host {
-    /// What WASI's own functions work on.
-    #[cfg(feature = "wasi")]
-    pub(crate) fn wasi(&mut self) -> wasmtime_wasi::WasiCtxView<'_> {
-        wasmtime_wasi::WasiCtxView {
-            ctx: &mut self.wasi,
+    pub(crate) fn clocks(&mut self) -> WasiClocksCtxView<'_> {
+        WasiClocksCtxView {
+            ctx: self.wasi.clocks(),
             table: &mut self.table,
         }
+    }
+
+    #[cfg(feature = "wasi")]
+    pub(crate) fn wasi(&mut self) -> (&mut WasiCtx, &mut ResourceTable) {
+        (&mut self.wasi, &mut self.table)
     }
 }
 
 /// Links what a policy may import, and nothing else; for a component that gets a sandbox, that too.
 pub(crate) fn link(linker: &mut Linker<Host>, sandboxed: Option<&Component>) -> wasmtime::Result<()> {
     use wasmtime_wasi::p2::bindings::clocks::{monotonic_clock, wall_clock};
-    fn clocks(host: &mut Host) -> WasiClocksCtxView<'_> {
-        WasiClocksCtxView {
-            ctx: host.wasi.clocks(),
-            table: &mut host.table,
-        }
-    }
-    monotonic_clock::add_to_linker::<_, WasiClocks>(linker, clocks)?;
-    wall_clock::add_to_linker::<_, WasiClocks>(linker, clocks)?;
+    wall_clock::add_to_linker::<_, WasiClocks>(linker, Host::clocks)?;
     log::add_to_linker::<_, wasmtime::component::HasSelf<Host>>(linker, |host| host)?;
     spans::add_to_linker::<_, wasmtime::component::HasSelf<Host>>(linker, |host| host)?;
     match sandboxed {
@@ -237,7 +233,7 @@ pub(crate) fn link(linker: &mut Linker<Host>, sandboxed: Option<&Component>) -> 
         Some(component) => crate::sandbox::link(linker, component),
         #[cfg(not(feature = "wasi"))]
         Some(_) => Ok(()),
-        None => Ok(()),
+        None => monotonic_clock::add_to_linker::<_, WasiClocks>(linker, Host::clocks),
     }
 }
 

@@ -151,7 +151,8 @@ impl Policy {
                 component
             }
         };
-        let pre = linked(&component, loader.wasi).map_err(|error| PolicyError::Link(error.into_boxed_dyn_error()))?;
+        let pre = linked(&component, loader.wasi)
+            .map_err(|error| PolicyError::Link(error.into_boxed_dyn_error()))?;
         let description = describe(&pre, limits).map_err(|fault| PolicyError::Faulty {
             problem: fault.text(),
         })?;

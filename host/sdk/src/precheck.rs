@@ -234,7 +234,10 @@ mod tests {
             "wasi:iodine/poll@0.2.0",
         ] {
             let refused = judged(import, true).unwrap_err().to_string();
-            assert!(refused.contains(import) && !refused.contains("`wasi`"), "{refused}");
+            assert!(
+                refused.contains(import) && !refused.contains("`wasi`"),
+                "{refused}"
+            );
         }
     }
 

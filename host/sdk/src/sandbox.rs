@@ -6,24 +6,18 @@
 //! thread of an asynchronous runtime: there is no way to wait there.
 
 use wasmtime::StoreContextMut;
-use wasmtime::component::{Component, HasData, Linker, Resource, ResourceTable};
+use wasmtime::component::{Component, Linker, Resource};
+use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi::cli::{WasiCli, WasiCliCtxView};
-use wasmtime_wasi::p2::DynPollable;
-use wasmtime_wasi::p2::bindings::{cli, random, sync};
+use wasmtime_wasi::p2::bindings::clocks::monotonic_clock::Host as _;
+use wasmtime_wasi::p2::bindings::{cli, random};
 use wasmtime_wasi::random::{Deterministic, WasiRandom};
-use wasmtime_wasi::{WasiCtxBuilder, WasiCtxView};
 
 use crate::instance::Host;
 
-/// The version under which WASI is linked. It serves every import of 0.2.
-const POLL: &str = "wasi:io/poll@0.2.12";
+/// Under these versions they serve every import of 0.2.
+const MONOTONIC_CLOCK: &str = "wasi:clocks/monotonic-clock@0.2.12";
 const PREOPENS: &str = "wasi:filesystem/preopens@0.2.12";
-
-struct Table;
-
-impl HasData for Table {
-    type Data<'a> = &'a mut ResourceTable;
-}
 
 /// Leaves nothing in a context that is not there for every policy.
 pub(crate) fn empty(wasi: &mut WasiCtxBuilder) -> &mut WasiCtxBuilder {
@@ -31,51 +25,31 @@ pub(crate) fn empty(wasi: &mut WasiCtxBuilder) -> &mut WasiCtxBuilder {
     wasi.secure_random(bytes())
         .insecure_random(bytes())
         .insecure_random_seed(0)
-        .allow_tcp(false)
-        .allow_udp(false)
-        .allow_ip_name_lookup(false)
 }
 
-/// Links what the component imports beyond that which every policy gets; that must be linked already.
+/// Links what the component imports beyond the wall clock, log and spans, which are linked already: of the monotonic clock what does
+/// not wait, and the sandbox.
 pub(crate) fn link(linker: &mut Linker<Host>, component: &Component) -> wasmtime::Result<()> {
-    cli::environment::add_to_linker::<_, WasiCli>(linker, |host| {
-        let WasiCtxView { ctx, table } = host.wasi();
-        WasiCliCtxView { ctx: ctx.cli(), table }
+    let mut clock = linker.instance(MONOTONIC_CLOCK)?;
+    clock.func_wrap("now", |mut store: StoreContextMut<'_, Host>, (): ()| {
+        Ok((store.data_mut().clocks().now()?,))
     })?;
-    random::random::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().ctx.random())?;
-    random::insecure::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().ctx.random())?;
-    random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().ctx.random())?;
-    linker
-        .instance(PREOPENS)?
-        .func_wrap("get-directories", |_: StoreContextMut<'_, Host>, (): ()| {
-            Ok((Vec::<(Resource<()>, String)>::new(),))
-        })?;
-    sync::io::poll::add_to_linker::<_, Table>(linker, |host| host.wasi().table)?;
-    without_waiting(linker)?;
+    clock.func_wrap("resolution", |mut store: StoreContextMut<'_, Host>, (): ()| {
+        Ok((store.data_mut().clocks().resolution()?,))
+    })?;
+    cli::environment::add_to_linker::<_, WasiCli>(linker, |host| {
+        let (wasi, table) = host.wasi();
+        let ctx = wasi.cli();
+        WasiCliCtxView { ctx, table }
+    })?;
+    random::random::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().0.random())?;
+    random::insecure::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().0.random())?;
+    random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().0.random())?;
+    let mut preopens = linker.instance(PREOPENS)?;
+    preopens.func_wrap("get-directories", |_: StoreContextMut<'_, Host>, (): ()| {
+        Ok((Vec::<(Resource<()>, String)>::new(),))
+    })?;
     linker.define_unknown_imports_as_traps(component)
-}
-
-/// The clock's pollables are there to be dropped; nobody waits for one.
-fn without_waiting(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
-    fn waits<T>() -> wasmtime::Result<T> {
-        wasmtime::bail!("it waits for something, and a policy never waits")
-    }
-    linker.allow_shadowing(true);
-    let mut poll = linker.instance(POLL)?;
-    poll.func_wrap(
-        "poll",
-        |_: StoreContextMut<'_, Host>, (_,): (Vec<Resource<DynPollable>>,)| waits::<(Vec<u32>,)>(),
-    )?;
-    poll.func_wrap(
-        "[method]pollable.block",
-        |_: StoreContextMut<'_, Host>, (_,): (Resource<DynPollable>,)| waits::<()>(),
-    )?;
-    poll.func_wrap(
-        "[method]pollable.ready",
-        |_: StoreContextMut<'_, Host>, (_,): (Resource<DynPollable>,)| waits::<(bool,)>(),
-    )?;
-    linker.allow_shadowing(false);
-    Ok(())
 }
 
 #[cfg(test)]
@@ -93,7 +67,7 @@ mod tests {
     /// What the function `f` of a component comes to in the sandbox.
     fn call(wat: &str, results: usize) -> wasmtime::Result<Vec<Val>> {
         let engine = engine()?;
-        let component = Component::new(&engine, wat)?;
+        let component = Component::new(&engine, wat::parse_str(wat)?)?;
         let mut linker = Linker::new(&engine);
         crate::instance::link(&mut linker, Some(&component))?;
         let clock = Arc::new(ManualClock::new());
@@ -145,6 +119,17 @@ mod tests {
     }
 
     #[test]
+    fn the_clock_is_the_hosts() {
+        let wat = r#"(component
+            (import "wasi:clocks/monotonic-clock@0.2.3" (instance $i (export "now" (func (result u64)))))
+            (core func $lowered (canon lower (func $i "now")))
+            (core module $m (import "i" "f" (func $f (result i64))) (func (export "f") (result i64) (call $f)))
+            (core instance $m (instantiate $m (with "i" (instance (export "f" (func $lowered))))))
+            (func (export "f") (result u64) (canon lift (core func $m "f"))))"#;
+        assert_eq!(call(wat, 1).unwrap(), [Val::U64(7)]);
+    }
+
+    #[test]
     fn random_numbers_are_the_same_in_every_instance() {
         let wat = r#"(component
             (import "wasi:random/random@0.2.3" (instance $i (export "get-random-u64" (func (result u64)))))
@@ -175,7 +160,10 @@ mod tests {
                 (export "subscribe" (func $subscribe)) (export "block" (func $block))))))
             (func (export "f") (canon lift (core func $m "f"))))"#;
         let told = format!("{:#}", call(waits, 0).unwrap_err());
-        assert!(told.contains("a policy never waits"), "{told}");
+        assert!(
+            told.contains("monotonic-clock@0.2.0#subscribe-duration"),
+            "{told}"
+        );
 
         let connects = r#"(component
             (import "wasi:sockets/tcp-create-socket@0.2.0" (instance $i

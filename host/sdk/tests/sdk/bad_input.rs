@@ -249,7 +249,11 @@ fn limits_out_of_range_are_refused_before_anything_is_read() {
     let second = Duration::from_secs(1);
     let loader = Policy::loader;
     for (loader, wanted, range) in [
-        (loader().max_file_size(65_535), "max_file_size", "64 KiB to 256 MiB"),
+        (
+            loader().max_file_size(65_535),
+            "max_file_size",
+            "64 KiB to 256 MiB",
+        ),
         (
             loader().max_file_size((256 << 20) + 1),
             "max_file_size",
@@ -271,16 +275,8 @@ fn limits_out_of_range_are_refused_before_anything_is_read() {
             "max_function_size",
             "1 KiB to 1 MiB",
         ),
-        (
-            loader().max_memory((2 << 20) - 1),
-            "max_memory",
-            "2 MiB to 4 GiB",
-        ),
-        (
-            loader().max_memory((4 << 30) + 1),
-            "max_memory",
-            "2 MiB to 4 GiB",
-        ),
+        (loader().max_memory((2 << 20) - 1), "max_memory", "2 MiB to 4 GiB"),
+        (loader().max_memory((4 << 30) + 1), "max_memory", "2 MiB to 4 GiB"),
         (
             loader().max_compile_time(second / 2),
             "max_compile_time",
