@@ -183,7 +183,7 @@ impl Host {
         wasi.monotonic_clock(Reading(reading.clone()))
             .wall_clock(Wall(clock));
         #[cfg(feature = "wasi")]
-        crate::sandbox::empty(&mut wasi);
+        crate::sandbox::without_chance(&mut wasi);
         let wasi = wasi.build();
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_RESOURCES);
@@ -217,24 +217,24 @@ impl Host {
     }
 
     #[cfg(feature = "wasi")]
-    pub(crate) fn wasi(&mut self) -> (&mut WasiCtx, &mut ResourceTable) {
-        (&mut self.wasi, &mut self.table)
+    pub(crate) fn random(&mut self) -> &mut wasmtime_wasi::random::WasiRandomCtx {
+        self.wasi.random()
     }
 }
 
 /// Links what a policy may import, and nothing else; for a component that gets a sandbox, that too.
 pub(crate) fn link(linker: &mut Linker<Host>, sandboxed: Option<&Component>) -> wasmtime::Result<()> {
     use wasmtime_wasi::p2::bindings::clocks::{monotonic_clock, wall_clock};
-    wall_clock::add_to_linker::<_, WasiClocks>(linker, Host::clocks)?;
     log::add_to_linker::<_, wasmtime::component::HasSelf<Host>>(linker, |host| host)?;
     spans::add_to_linker::<_, wasmtime::component::HasSelf<Host>>(linker, |host| host)?;
-    match sandboxed {
-        #[cfg(feature = "wasi")]
-        Some(component) => crate::sandbox::link(linker, component),
-        #[cfg(not(feature = "wasi"))]
-        Some(_) => Ok(()),
-        None => monotonic_clock::add_to_linker::<_, WasiClocks>(linker, Host::clocks),
+    #[cfg(feature = "wasi")]
+    if let Some(component) = sandboxed {
+        return crate::sandbox::link(linker, component);
     }
+    #[cfg(not(feature = "wasi"))]
+    let _none = sandboxed;
+    monotonic_clock::add_to_linker::<_, WasiClocks>(linker, Host::clocks)?;
+    wall_clock::add_to_linker::<_, WasiClocks>(linker, Host::clocks)
 }
 
 impl log::Host for Host {

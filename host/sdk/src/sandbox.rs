@@ -1,55 +1,109 @@
 //! WASI for components that were made of other languages and bring more imports along than a policy needs: a sandbox with
 //! nothing in it.
 //!
-//! What can be answered at once and with nothing is: no environment, no arguments, no folders, random numbers that are no secret. Whatever
-//! else is called, to read, write, open, connect or wait, traps. A policy is called under its shard's lock, and often from a
-//! thread of an asynchronous runtime: there is no way to wait there.
+//! What can be answered at once and with nothing is: the clocks, no environment, no arguments, no folders, random numbers that are no
+//! secret. Whatever else is called, to read, write, open, connect or wait, traps. A policy is called under its shard's lock, and
+//! often from a thread of an asynchronous runtime: there is no way to wait there.
 
-use wasmtime::StoreContextMut;
-use wasmtime::component::{Component, Linker, Resource};
+use wasmtime::bail;
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{Component, Linker, LinkerInstance, ResourceType, Val};
 use wasmtime_wasi::WasiCtxBuilder;
-use wasmtime_wasi::cli::{WasiCli, WasiCliCtxView};
-use wasmtime_wasi::p2::bindings::clocks::monotonic_clock::Host as _;
-use wasmtime_wasi::p2::bindings::{cli, random};
-use wasmtime_wasi::random::{Deterministic, WasiRandom};
+use wasmtime_wasi::p2::bindings::clocks::{monotonic_clock, wall_clock};
+use wasmtime_wasi::p2::bindings::random::{insecure, random};
+use wasmtime_wasi::random::Deterministic;
 
 use crate::instance::Host;
 
-/// Under these versions they serve every import of 0.2.
-const MONOTONIC_CLOCK: &str = "wasi:clocks/monotonic-clock@0.2.12";
-const PREOPENS: &str = "wasi:filesystem/preopens@0.2.12";
+/// The most random bytes that are handed out at once.
+const MAX_RANDOM: u64 = 64 << 10;
 
-/// Leaves nothing in a context that is not there for every policy.
-pub(crate) fn empty(wasi: &mut WasiCtxBuilder) -> &mut WasiCtxBuilder {
+/// Random numbers that are the same in every instance.
+pub(crate) fn without_chance(wasi: &mut WasiCtxBuilder) {
     let bytes = || Deterministic::new((0..=u8::MAX).collect());
     wasi.secure_random(bytes())
         .insecure_random(bytes())
-        .insecure_random_seed(0)
+        .max_random_size(MAX_RANDOM);
 }
 
-/// Links what the component imports beyond the wall clock, log and spans, which are linked already: of the monotonic clock what does
-/// not wait, and the sandbox.
+/// Links what the component imports of WASI, whatever its version of 0.2. (`define_unknown_imports_as_traps` would not do: it
+/// overlooks what is linked under another version than the component's.)
 pub(crate) fn link(linker: &mut Linker<Host>, component: &Component) -> wasmtime::Result<()> {
-    let mut clock = linker.instance(MONOTONIC_CLOCK)?;
-    clock.func_wrap("now", |mut store: StoreContextMut<'_, Host>, (): ()| {
-        Ok((store.data_mut().clocks().now()?,))
-    })?;
-    clock.func_wrap("resolution", |mut store: StoreContextMut<'_, Host>, (): ()| {
-        Ok((store.data_mut().clocks().resolution()?,))
-    })?;
-    cli::environment::add_to_linker::<_, WasiCli>(linker, |host| {
-        let (wasi, table) = host.wasi();
-        let ctx = wasi.cli();
-        WasiCliCtxView { ctx, table }
-    })?;
-    random::random::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().0.random())?;
-    random::insecure::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().0.random())?;
-    random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, |host| host.wasi().0.random())?;
-    let mut preopens = linker.instance(PREOPENS)?;
-    preopens.func_wrap("get-directories", |_: StoreContextMut<'_, Host>, (): ()| {
-        Ok((Vec::<(Resource<()>, String)>::new(),))
-    })?;
-    linker.define_unknown_imports_as_traps(component)
+    let engine = linker.engine().clone();
+    for (import, item) in component.component_type().imports(&engine) {
+        if let (true, ComponentItem::ComponentInstance(interface)) = (import.starts_with("wasi:"), item.ty) {
+            let mut instance = linker.instance(import)?;
+            for (name, item) in interface.exports(&engine) {
+                match item.ty {
+                    ComponentItem::ComponentFunc(_) => link_function(&mut instance, import, name)?,
+                    // Of none is ever one handed out.
+                    ComponentItem::Resource(_) => {
+                        instance.resource(name, ResourceType::host::<()>(), |_, _| Ok(()))?;
+                    }
+                    ComponentItem::CoreFunc(_)
+                    | ComponentItem::Module(_)
+                    | ComponentItem::Component(_)
+                    | ComponentItem::ComponentInstance(_)
+                    | ComponentItem::Type(_) => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn link_function(instance: &mut LinkerInstance<'_, Host>, import: &str, name: &str) -> wasmtime::Result<()> {
+    let interface = import.split('@').next().unwrap_or(import);
+    let called = format!("{interface}#{name}");
+    instance.func_new(name, move |mut store, _, arguments, results| {
+        let Some(answer) = answer(store.data_mut(), &called, arguments)? else {
+            bail!("it calls `{called}`, and there is nothing of that kind in its sandbox");
+        };
+        if let Some(result) = results.first_mut() {
+            *result = answer;
+        }
+        Ok(())
+    })
+}
+
+/// What can be answered at once.
+fn answer(host: &mut Host, called: &str, arguments: &[Val]) -> wasmtime::Result<Option<Val>> {
+    let date = |date: wall_clock::Datetime| {
+        Val::Record(vec![
+            ("seconds".into(), Val::U64(date.seconds)),
+            ("nanoseconds".into(), Val::U32(date.nanoseconds)),
+        ])
+    };
+    let list = |bytes: Vec<u8>| Val::List(bytes.into_iter().map(Val::U8).collect());
+    let length = || match arguments {
+        [Val::U64(length)] => *length,
+        _ => 0,
+    };
+    Ok(Some(match called {
+        "wasi:clocks/monotonic-clock#now" => Val::U64(monotonic_clock::Host::now(&mut host.clocks())?),
+        "wasi:clocks/monotonic-clock#resolution" => {
+            Val::U64(monotonic_clock::Host::resolution(&mut host.clocks())?)
+        }
+        "wasi:clocks/wall-clock#now" => date(wall_clock::Host::now(&mut host.clocks())?),
+        "wasi:clocks/wall-clock#resolution" => date(wall_clock::Host::resolution(&mut host.clocks())?),
+        "wasi:cli/environment#get-environment"
+        | "wasi:cli/environment#get-arguments"
+        | "wasi:filesystem/preopens#get-directories" => Val::List(Vec::new()),
+        "wasi:cli/environment#initial-cwd" => Val::Option(None),
+        "wasi:random/random#get-random-bytes" => {
+            list(random::Host::get_random_bytes(host.random(), length())?)
+        }
+        "wasi:random/random#get-random-u64" => Val::U64(random::Host::get_random_u64(host.random())?),
+        "wasi:random/insecure#get-insecure-random-bytes" => list(insecure::Host::get_insecure_random_bytes(
+            host.random(),
+            length(),
+        )?),
+        "wasi:random/insecure#get-insecure-random-u64" => {
+            Val::U64(insecure::Host::get_insecure_random_u64(host.random())?)
+        }
+        "wasi:random/insecure-seed#insecure-seed" => Val::Tuple(vec![Val::U64(0), Val::U64(0)]),
+        _ => return Ok(None),
+    }))
 }
 
 #[cfg(test)]
@@ -92,7 +146,7 @@ mod tests {
                     (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 64)))
                 (core instance $memory (instantiate $memory))
                 (core func $lowered (canon lower (func $i "{function}")
-                    (memory $memory "memory") (realloc (func $memory "realloc"))))
+                    (memory (core memory $memory "memory")) (realloc (core func $memory "realloc"))))
                 (core module $reader
                     (import "m" "memory" (memory 1))
                     (import "i" "f" (func $f (param i32)))

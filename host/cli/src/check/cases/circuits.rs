@@ -189,11 +189,10 @@ fn passing(subject: &Subject, settings: &str) -> Checked {
         }
         before = after;
     }
-    ensure!(
-        more <= LEFT,
+    Err(Problem::new(
         format!("a round that takes at most {LEFT} bytes more than the one before"),
-        || format!("{ROUNDS} that took more, the last one {more} bytes"),
-    )
+        format!("{ROUNDS} that took more, the last one {more} bytes"),
+    ))
 }
 
 /// The size of the memory after so many circuits.
