@@ -106,11 +106,14 @@ fn flag(setting: &str) -> String {
 
 /// The setting of the loader that would let this one in.
 fn raised_by(error: &PolicyError) -> Option<&'static str> {
-    match error {
-        PolicyError::TooLarge { .. } => Some("max_file_size"),
-        PolicyError::TooCostly { setting, .. } => *setting,
-        PolicyError::CompileTimeout { .. } => Some("max_compile_time"),
-        _other => None,
+    if let PolicyError::TooCostly { setting, .. } = error {
+        *setting
+    } else if matches!(error, PolicyError::TooLarge { .. }) {
+        Some("max_file_size")
+    } else if matches!(error, PolicyError::CompileTimeout { .. }) {
+        Some("max_compile_time")
+    } else {
+        None
     }
 }
 

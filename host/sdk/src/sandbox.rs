@@ -215,7 +215,7 @@ mod tests {
             (func (export "f") (canon lift (core func $m "f"))))"#;
         let told = format!("{:#}", call(waits, 0).unwrap_err());
         assert!(
-            told.contains("monotonic-clock@0.2.0#subscribe-duration"),
+            told.contains("`wasi:clocks/monotonic-clock#subscribe-duration`"),
             "{told}"
         );
 

@@ -246,55 +246,55 @@ fn limits_of_the_loader_are_held_and_the_error_names_the_one_to_raise() {
 
 #[test]
 fn limits_out_of_range_are_refused_before_anything_is_read() {
-    let second = Duration::from_secs(1);
-    let loader = Policy::loader;
-    for (loader, wanted, range) in [
+    type Set = fn(Loader, usize) -> Loader;
+    let time: Set = |loader, millis| loader.max_compile_time(Duration::from_millis(millis as u64));
+    let limits: [(&str, Set, usize, usize, &str); 5] = [
         (
-            loader().max_file_size(65_535),
             "max_file_size",
+            Loader::max_file_size,
+            64 << 10,
+            256 << 20,
             "64 KiB to 256 MiB",
         ),
         (
-            loader().max_file_size((256 << 20) + 1),
-            "max_file_size",
-            "64 KiB to 256 MiB",
-        ),
-        (loader().max_code_size(0), "max_code_size", "64 KiB to 64 MiB"),
-        (
-            loader().max_code_size((64 << 20) + 1),
             "max_code_size",
+            Loader::max_code_size,
+            64 << 10,
+            64 << 20,
             "64 KiB to 64 MiB",
         ),
         (
-            loader().max_function_size(1_023),
             "max_function_size",
+            Loader::max_function_size,
+            1 << 10,
+            1 << 20,
             "1 KiB to 1 MiB",
         ),
         (
-            loader().max_function_size((1 << 20) + 1),
-            "max_function_size",
-            "1 KiB to 1 MiB",
+            "max_memory",
+            Loader::max_memory,
+            2 << 20,
+            4 << 30,
+            "2 MiB to 4 GiB",
         ),
-        (loader().max_memory((2 << 20) - 1), "max_memory", "2 MiB to 4 GiB"),
-        (loader().max_memory((4 << 30) + 1), "max_memory", "2 MiB to 4 GiB"),
-        (
-            loader().max_compile_time(second / 2),
-            "max_compile_time",
-            "1s to 1h",
-        ),
-        (
-            loader().max_compile_time(3_601 * second),
-            "max_compile_time",
-            "1s to 1h",
-        ),
-    ] {
-        let error = loader.file("no such file").unwrap_err();
-        assert!(
-            matches!(error, PolicyError::OutOfRange { what, .. } if what == wanted),
-            "{error:?}"
-        );
-        assert!(error.to_string().contains(range), "{error}");
-        assert!(loader.consecutive().is_err());
+        ("max_compile_time", time, 1_000, 3_600_000, "1s to 1h"),
+    ];
+    for (wanted, set, least, most, range) in limits {
+        let error = |limit| set(Policy::loader(), limit).file("no such file").unwrap_err();
+        for beyond in [least - 1, most + 1] {
+            let error = error(beyond);
+            assert!(
+                matches!(error, PolicyError::OutOfRange { what, .. } if what == wanted),
+                "{error:?}"
+            );
+            assert!(error.to_string().contains(range), "{error}");
+        }
+        for limit in [least, most] {
+            assert!(
+                matches!(error(limit), PolicyError::Read { .. }),
+                "{wanted} {limit}"
+            );
+        }
     }
 }
 
