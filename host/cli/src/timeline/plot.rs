@@ -533,14 +533,14 @@ mod tests {
         }]);
         let place = |text: &str| drawn.find(text).unwrap();
         assert!(
-            place("\nok\n") < place("\nfailed\n"),
+            place(">ok<") < place(">failed<"),
             "what is drawn last lies above: {drawn}"
         );
         let row = |text: &str| {
             let circle = drawn[..place(text)].rfind("cy=").unwrap();
             drawn[circle..].split('"').nth(1).unwrap().to_owned()
         };
-        assert_ne!(row("\nfailed\n"), row("\nrejected\n"));
+        assert_ne!(row(">failed<"), row(">rejected<"));
     }
 
     #[test]

@@ -29,7 +29,7 @@ const LONG: usize = 512;
 /// Circuits at once.
 const MANY: usize = 1_000;
 /// As often they may take more memory than before.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 10;
 /// Circuits that come and go.
 const PASSING: usize = 10_000;
 /// What they may leave behind, in bytes.
