@@ -80,7 +80,8 @@ fn load(component: &Path, interpreter: bool) -> anyhow::Result<Policy> {
         loader = loader
             .wasi(true)
             .max_code_size(16 << 20)
-            .max_function_size(256 << 10);
+            .max_function_size(256 << 10)
+            .max_compile_time(Duration::from_secs(600));
     }
     Ok(loader.file(component)?)
 }
