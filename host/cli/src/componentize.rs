@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use tripwit::Policy;
 use wit_component::ComponentEncoder;
@@ -50,7 +50,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How every core module begins, of the version that there is.
+const MODULE: &[u8] = b"\0asm\x01\0\0\0";
+
 fn encode(module: &[u8]) -> Result<Vec<u8>> {
+    ensure!(module.starts_with(MODULE), "it is no WebAssembly module");
     ComponentEncoder::default()
         .validate(true)
         .debug_names(false)

@@ -54,7 +54,10 @@ fn main() -> ExitCode {
         Command::Man(arguments) => pages::manual(&arguments, Arguments::command()),
     };
     ended.unwrap_or_else(|error| {
-        terminal::complain(&format!("{error:#}"));
+        // What libraries say may go over several lines.
+        let text = format!("{error:#}");
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        terminal::complain(&lines.join(" "));
         ExitCode::from(2)
     })
 }

@@ -309,7 +309,7 @@ fn what_is_no_policys_module_is_not_made_a_component() {
     fs::write(&text, "no module").unwrap();
     let refused = |module: &str| refused(&["componentize", module, "--output", &output]);
     assert!(refused("nowhere.wasm").contains("cannot read the module nowhere.wasm"));
-    assert!(refused(&text).contains("text.wasm cannot be made a component"));
+    assert!(refused(&text).contains("text.wasm cannot be made a component: it is no WebAssembly module"));
     let said = refused(&module);
     assert!(
         said.contains("module.wasm is no policy: ") && said.contains("tripwit:breaker/policy"),
