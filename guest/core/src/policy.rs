@@ -34,7 +34,19 @@ impl<S> Context<'_, S> {
     /// A number from `low` to `high`, both included; the same for the same seed, key and generation.
     #[must_use]
     pub fn draw(&self, low: u64, high: u64) -> u64 {
-        let seed = self.key.bytes().fold(self.seed ^ self.generation, |seed, byte| {
+        self.drawn(self.generation, low, high)
+    }
+
+    /// The lot of this number, from `low` to `high`, both included; the same for the same seed and key. A policy that draws
+    /// more than once in a generation numbers its lots, and saves the number, so that whoever takes over draws on.
+    #[must_use]
+    pub fn lot(&self, number: u64, low: u64, high: u64) -> u64 {
+        // Apart from what `draw` makes of generations, which are small numbers too.
+        self.drawn(number.rotate_left(32), low, high)
+    }
+
+    fn drawn(&self, number: u64, low: u64, high: u64) -> u64 {
+        let seed = self.key.bytes().fold(self.seed ^ number, |seed, byte| {
             fastrand::Rng::with_seed(seed ^ u64::from(byte)).u64(..)
         });
         fastrand::Rng::with_seed(seed).u64(low..=high.max(low))

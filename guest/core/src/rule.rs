@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 
 use crate::{
-    Counts, Field, Instant, Nanoseconds, Recovery, Report, Settings, SettingsError, SnapshotError, Successes,
+    Context, Counts, Field, Instant, Nanoseconds, Outcome, Recovery, Report, Settings, SettingsError,
+    SnapshotError, Successes,
 };
 
 /// What the probes of a half-open circuit have proved.
@@ -47,14 +48,31 @@ pub trait Rule: Clone + core::fmt::Debug {
         None
     }
 
+    /// Whether a closed circuit lets this call through; one that it does not is rejected as throttled.
+    fn admit(&mut self, _cx: &Context<'_, Self::Settings>) -> bool {
+        true
+    }
+
+    /// Whether [`admit`](Self::admit) lets every call through, and changes nothing, until a call is recorded: a lease then
+    /// says so. Time alone may make it so, and never the other way.
+    fn admits_all(&self, _settings: &Self::Settings, _now: Instant) -> bool {
+        true
+    }
+
     /// Records a call that ended. Answers whether the circuit opens.
     fn record(&mut self, settings: &Self::Settings, report: &Report, slow: bool, now: Instant) -> bool;
 
-    /// Records successes that were kept back under the lease of `as_of`. Answers whether the circuit opens.
-    fn record_successes(&mut self, settings: &Self::Settings, count: u32, as_of: Instant) -> bool;
+    /// Records successes that were kept back under the lease of `as_of`. Answers whether the circuit opens. One by one, unless
+    /// a rule knows better.
+    fn record_successes(&mut self, settings: &Self::Settings, count: u32, as_of: Instant) -> bool {
+        let success = Report::of(Outcome::Success);
+        (0..count).any(|_| self.record(settings, &success, false, as_of))
+    }
 
-    /// Which successes this rule must hear of.
-    fn successes(&self, settings: &Self::Settings, now: Instant) -> Successes;
+    /// Which successes this rule must hear of. Each, unless a rule knows better.
+    fn successes(&self, _settings: &Self::Settings, _now: Instant) -> Successes {
+        Successes::Each
+    }
 
     /// What is recorded.
     fn counts(&self, settings: &Self::Settings, now: Instant) -> Counts;
@@ -86,12 +104,24 @@ pub trait Rule: Clone + core::fmt::Debug {
         in_flight < Self::recovery(settings).probes()
     }
 
-    /// What was counted under other settings or by another policy, as far as it means something here. It opens nothing.
-    fn adopt(settings: &Self::Settings, counts: &Counts, now: Instant) -> Self;
+    /// What was counted under other settings or by another policy, as far as it means something here: nothing, unless a rule
+    /// knows better. It opens nothing.
+    fn adopt(settings: &Self::Settings, _counts: &Counts, _now: Instant) -> Self {
+        Self::fresh(settings)
+    }
 
-    /// What the probes have proved.
-    fn judge(settings: &Self::Settings, probes: &Counts) -> Verdict;
+    /// What the probes have proved. The first that ends decides, unless a rule knows better.
+    fn judge(_settings: &Self::Settings, probes: &Counts) -> Verdict {
+        match (probes.failures, probes.successes) {
+            (0, 0) => Verdict::Pending,
+            (0, _) => Verdict::Close,
+            (_, _) => Verdict::Open,
+        }
+    }
 
-    /// What probes proved under other settings or another policy, as far as it decides nothing yet.
-    fn adopt_probes(settings: &Self::Settings, probes: &Counts) -> Counts;
+    /// What probes proved under other settings or another policy, as far as it decides nothing yet: nothing, unless a rule
+    /// knows better.
+    fn adopt_probes(_settings: &Self::Settings, _probes: &Counts) -> Counts {
+        Counts::default()
+    }
 }

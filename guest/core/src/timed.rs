@@ -153,7 +153,17 @@ impl<R: Rule> Policy for Timed<R> {
 
     fn acquire(&mut self, cx: &mut Context<'_, Self::Settings>) -> (Decision, Option<Transition>) {
         match &mut self.phase {
-            Phase::Closed(_) => (Decision::Admit(cx.generation), None),
+            Phase::Closed(rule) => {
+                let decision = if rule.admit(cx) {
+                    Decision::Admit(cx.generation)
+                } else {
+                    Decision::Reject(Rejection {
+                        reason: RejectionReason::Throttled,
+                        retry_after: None,
+                    })
+                };
+                (decision, None)
+            }
             Phase::Open { until, .. } if cx.now < *until => {
                 let retry_after = Some(until.saturating_sub(cx.now));
                 (
@@ -231,7 +241,14 @@ impl<R: Rule> Policy for Timed<R> {
 
     fn terms(&self, settings: &Self::Settings, generation: u64, now: Instant) -> Terms {
         let (standing, until, successes) = match &self.phase {
-            Phase::Closed(rule) => (Standing::Admit(generation), None, rule.successes(settings, now)),
+            Phase::Closed(rule) => {
+                let standing = if rule.admits_all(settings, now) {
+                    Standing::Admit(generation)
+                } else {
+                    Standing::Ask
+                };
+                (standing, None, rule.successes(settings, now))
+            }
             Phase::Open { until, .. } if now < *until => (
                 Standing::Reject(RejectionReason::Open),
                 Some(*until),

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use tripwit::{BuildError, Policy, PolicyError, Settings};
 
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, Loading};
 
 /// A policy, and the settings that every circuit gets.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Candidate {
     /// # Errors
     ///
     /// When either cannot be had.
-    pub(crate) fn find(text: &str) -> Result<Self> {
+    pub(crate) fn find(text: &str, loading: &Loading) -> Result<Self> {
         // A file may have an `@` in its name.
         let (name, settings) = match text.split_once('@') {
             Some((name, settings)) if !Path::new(text).is_file() => (name, Some(settings)),
@@ -33,7 +33,7 @@ impl Candidate {
         };
         Ok(Self {
             text: text.to_owned(),
-            policy: find(name)?,
+            policy: find(name, loading)?,
             settings: match settings {
                 None => Settings::default(),
                 Some(inline) if inline.trim_start().starts_with('{') => inline.into(),
@@ -62,7 +62,7 @@ impl Candidate {
 /// # Errors
 ///
 /// When there is none, or it cannot be loaded.
-pub(crate) fn find(name: &str) -> Result<Policy> {
+pub(crate) fn find(name: &str, loading: &Loading) -> Result<Policy> {
     if let Some(policy) = shipped(name) {
         return Ok(policy?);
     }
@@ -70,7 +70,7 @@ pub(crate) fn find(name: &str) -> Result<Policy> {
     if !path.exists() {
         bail!("no policy {name:?}: it is neither a shipped one (consecutive, outbox, window) nor a file");
     }
-    match load(path)? {
+    match loading.load(path)? {
         Loaded::Policy(policy) => Ok(policy),
         Loaded::Unfit(error) => Err(error).with_context(|| name.to_owned()),
     }

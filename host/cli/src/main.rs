@@ -2,6 +2,7 @@
 
 mod candidate;
 mod check;
+mod componentize;
 mod inspect;
 mod load;
 mod pages;
@@ -30,6 +31,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Arguments),
+    Componentize(componentize::Arguments),
     Inspect(inspect::Arguments),
     Simulate(simulate::Arguments),
     Replay(Box<replay::Arguments>),
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     };
     let ended = match arguments.command {
         Command::Check(arguments) => check::run(&arguments),
+        Command::Componentize(arguments) => componentize::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
@@ -51,7 +54,10 @@ fn main() -> ExitCode {
         Command::Man(arguments) => pages::manual(&arguments, Arguments::command()),
     };
     ended.unwrap_or_else(|error| {
-        terminal::complain(&format!("{error:#}"));
+        // What libraries say may go over several lines.
+        let text = format!("{error:#}");
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        terminal::complain(&lines.join(" "));
         ExitCode::from(2)
     })
 }

@@ -254,6 +254,8 @@ fn bad_input_is_answered_with_one_line_and_exit_code_2() {
     let (_one, cut) = file(&whole[..whole.len() / 2]);
     let (_two, module) = component("(module)");
     let (_three, empty) = file("");
+    let (folder, _) = file("");
+    let unreadable = folder.path().join("policy.wasm").join("below a file");
     let wrong = wrong();
     let missing = Path::new("no such file.wasm");
     for (file, arguments, problem) in [
@@ -281,6 +283,19 @@ fn bad_input_is_answered_with_one_line_and_exit_code_2() {
             &["--settings", r#"{"fault": "no such"}"#],
             "--settings: /fault: ",
         ),
+        (
+            &wrong,
+            &["--max-code-size", "64KiB"],
+            "unless `max_code_size` of the loader is raised: see --max-code-size",
+        ),
+        (
+            &wrong,
+            &["--max-memory", "1MiB"],
+            "--max-memory is 1048576; it must be 2 MiB to 4 GiB",
+        ),
+        (&wrong, &["--max-file-size", "12MB"], "\"12MB\" is no size"),
+        (&wrong, &["--cache", "/dev/null"], "--cache: "),
+        (&unreadable, &[], "cannot read the policy "),
         (&wrong, &["--seed", "x"], "invalid value 'x' for '--seed <N>'"),
         (&wrong, &["--nonsense"], "unexpected argument '--nonsense' found"),
     ] {

@@ -263,7 +263,7 @@ fn what_cannot_be_inspected_is_refused_in_one_line() {
 
 #[test]
 fn completions_and_man_pages_know_every_subcommand() {
-    let names = ["check", "inspect", "simulate", "replay"];
+    let names = ["check", "componentize", "inspect", "simulate", "replay"];
     for shell in ["bash", "zsh", "fish"] {
         let script = said(&["completions", shell]);
         assert!(names.iter().all(|name| script.contains(name)), "{shell}");
@@ -283,11 +283,56 @@ fn completions_and_man_pages_know_every_subcommand() {
 
 #[test]
 fn help_has_examples() {
-    for name in ["check", "inspect", "simulate", "replay", "completions", "man"] {
+    for name in [
+        "check",
+        "componentize",
+        "inspect",
+        "simulate",
+        "replay",
+        "completions",
+        "man",
+    ] {
         let help = said(&[name, "--help"]);
         assert!(
             help.contains("Examples:") && help.contains(&format!("tripwit {name}")),
             "{help}"
         );
     }
+}
+
+#[test]
+fn what_is_no_policys_module_is_not_made_a_component() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (module, text, output) = (path("module.wasm"), path("text.wasm"), path("policy.wasm"));
+    fs::write(&module, wat::parse_str("(module)").unwrap()).unwrap();
+    fs::write(&text, "no module").unwrap();
+    let refused = |module: &str| refused(&["componentize", module, "--output", &output]);
+    assert!(refused("nowhere.wasm").contains("cannot read the module nowhere.wasm"));
+    assert!(refused(&text).contains("text.wasm cannot be made a component: it is no WebAssembly module"));
+    let said = refused(&module);
+    assert!(
+        said.contains("module.wasm is no policy: ") && said.contains("tripwit:breaker/policy"),
+        "{said}"
+    );
+    assert!(!fs::exists(&output).unwrap(), "nothing is written");
+}
+
+#[test]
+fn a_compiled_component_is_taken_from_the_cache_the_next_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("compiled");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/components/outbox.wasm");
+    let arguments = ["inspect", file, "--cache", cache.to_str().unwrap()];
+    let first = said(&arguments);
+    let kept: Vec<_> = fs::read_dir(&cache)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let [kept] = kept.as_slice() else {
+        panic!("{kept:?}")
+    };
+    let written = fs::metadata(kept).unwrap().modified().unwrap();
+    assert_eq!(said(&arguments), first);
+    assert_eq!(fs::metadata(kept).unwrap().modified().unwrap(), written);
 }

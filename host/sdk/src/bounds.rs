@@ -6,13 +6,10 @@
 use wasmparser::{ComponentExternalKind, ComponentInstance, FunctionBody, Payload};
 
 use crate::error::PolicyError;
+use crate::limits::Limits;
 
 /// How many functions, in all modules.
 const MAX_FUNCTIONS: u64 = 20_000;
-/// How many bytes of code, in all modules: about thirty times what a shipped policy has.
-const MAX_CODE: u64 = 4 << 20;
-/// How many bytes of code in one function: what compiling one takes can grow faster than its size.
-const MAX_FUNCTION: u64 = 64 << 10;
 /// How many local variables in one function, parameters left out.
 const MAX_LOCALS: u64 = 1_000;
 /// How many functions that are lifted or lowered: one between two components is compiled for each pair.
@@ -25,6 +22,7 @@ const MAX_INSTANCES: u64 = 4_096;
 /// Counts what there is to compile.
 #[derive(Debug)]
 pub(crate) struct Bounds {
+    limits: Limits,
     functions: u64,
     code: u64,
     crossings: u64,
@@ -36,8 +34,9 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
+            limits: *limits,
             functions: 0,
             code: 0,
             crossings: 0,
@@ -95,12 +94,12 @@ impl Bounds {
         for group in body.get_locals_reader()? {
             locals += u64::from(group?.0);
         }
-        within(Bound::Function, size, MAX_FUNCTION)?;
+        within(Bound::Function, size, self.limits.function as u64)?;
         within(Bound::Locals, locals, MAX_LOCALS)?;
         self.functions += 1;
         within(Bound::Functions, self.functions, MAX_FUNCTIONS)?;
         self.code += size;
-        within(Bound::Code, self.code, MAX_CODE)
+        within(Bound::Code, self.code, self.limits.code as u64)
     }
 
     fn add_instance(&mut self, instance: &ComponentInstance<'_>) -> Result<(), Excess> {
@@ -138,6 +137,7 @@ impl From<Excess> for PolicyError {
                 what: what.text(),
                 found,
                 limit,
+                setting: what.setting(),
             },
             Excess::Damaged(error) => Self::Damaged {
                 problem: error.to_string(),
@@ -159,6 +159,20 @@ pub(crate) enum Bound {
 }
 
 impl Bound {
+    /// The loader's setting that raises it.
+    fn setting(self) -> Option<&'static str> {
+        match self {
+            Self::Code => Some("max_code_size"),
+            Self::Function => Some("max_function_size"),
+            Self::Functions
+            | Self::Locals
+            | Self::Crossings
+            | Self::Types
+            | Self::Instances
+            | Self::Passed => None,
+        }
+    }
+
     fn text(self) -> &'static str {
         match self {
             Self::Functions => "functions",
@@ -200,7 +214,7 @@ mod tests {
     /// What a component has too much of.
     fn excess(wat: &str) -> Option<(&'static str, u64, u64)> {
         let bytes = wat::parse_str(wat).unwrap();
-        let mut bounds = Bounds::new();
+        let mut bounds = Bounds::new(&Limits::default());
         for payload in Parser::new(0).parse_all(&bytes) {
             match bounds.add(&payload.unwrap()) {
                 Ok(()) => {}

@@ -15,6 +15,7 @@ use crate::error::BuildError;
 use crate::instance::Fault;
 use crate::instrumentation::Instrumentation;
 use crate::ledger::Ledger;
+use crate::limits::MEMORY_RANGE;
 use crate::meters::Meters;
 use crate::policy::Policy;
 use crate::providers::{Telemetry, check_namespace};
@@ -45,7 +46,7 @@ pub struct BreakersBuilder {
     clock: Arc<dyn Clock>,
     shards: Option<usize>,
     max_circuits: usize,
-    max_memory: usize,
+    max_memory: Option<usize>,
     on_fault: OnFault,
     seed: Option<u64>,
     telemetry: Telemetry,
@@ -60,7 +61,7 @@ impl BreakersBuilder {
             clock: Arc::new(SystemClock),
             shards: None,
             max_circuits: 100_000,
-            max_memory: DEFAULT_MAX_MEMORY,
+            max_memory: None,
             on_fault: OnFault::default(),
             seed: None,
             telemetry: Telemetry::default(),
@@ -107,10 +108,11 @@ impl BreakersBuilder {
 
     /// The most memory of one shard's instance, in bytes. When a fifth of what an instance does not need for itself is
     /// used up, a new circuit must take the place of an old one: the rest is for lists that double, and for what is kept
-    /// of circuits as calls fail. Range: from 2 MiB to 4 GiB. Default: 192 MiB, room for 100,000 circuits of a
-    /// shipped policy in each shard.
+    /// of circuits as calls fail. Range: from 2 MiB to 4 GiB. Default: what the policy's
+    /// [`Loader`](crate::Loader::max_memory) says; unless that says something else 192 MiB, room for 100,000 circuits of a shipped policy in each
+    /// shard.
     pub fn max_memory(mut self, bytes: usize) -> Self {
-        self.max_memory = bytes;
+        self.max_memory = Some(bytes);
         self
     }
 
@@ -169,12 +171,13 @@ impl BreakersBuilder {
             10_000_000,
             "1 to 10,000,000",
         )?;
+        let (memory, range) = MEMORY_RANGE;
         in_range(
             "max_memory",
-            self.max_memory,
-            2 << 20,
-            4 << 30,
-            "2 MiB to 4 GiB, in bytes",
+            self.memory_limit(),
+            *memory.start(),
+            *memory.end(),
+            range,
         )?;
         in_range(
             "state_series",
@@ -192,8 +195,13 @@ impl BreakersBuilder {
         Ok(Breakers::of(env, shards.map_err(faulty)?))
     }
 
+    fn memory_limit(&self) -> usize {
+        self.max_memory.unwrap_or_else(|| self.policy.max_memory())
+    }
+
     /// What the shards will share.
     fn env(self) -> Result<Env, BuildError> {
+        let max_memory = self.memory_limit();
         let scope = env::scope(&self.policy);
         let namespace = match &self.telemetry.namespace {
             Some(given) => given.clone(),
@@ -221,7 +229,7 @@ impl BreakersBuilder {
             telemetry: self.telemetry,
             clock: self.clock,
             setup,
-            max_memory: self.max_memory,
+            max_memory,
             max_circuits: self.max_circuits,
             on_fault: self.on_fault,
             ignore_leases: self.ignore_leases,
@@ -256,6 +264,3 @@ fn in_range(
 fn default_shards() -> usize {
     std::thread::available_parallelism().map_or(1, |threads| threads.get().min(64))
 }
-
-/// 192 MiB.
-pub(crate) const DEFAULT_MAX_MEMORY: usize = 192 << 20;

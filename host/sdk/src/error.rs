@@ -26,8 +26,20 @@ pub enum PolicyError {
         /// How many digests are allowed.
         allowed: usize,
     },
+    /// A limit of the loader is none that there can be.
+    #[error("{what} of the loader is {got}; it must be {range}")]
+    OutOfRange {
+        /// Which limit.
+        what: &'static str,
+        /// What it is.
+        got: String,
+        /// What it may be.
+        range: &'static str,
+    },
     /// The component is larger than any policy needs to be.
-    #[error("the policy has {size} bytes; at most {limit} are loaded")]
+    #[error(
+        "the policy has {size} bytes; at most {limit} are loaded, unless `max_file_size` of the loader is raised"
+    )]
     TooLarge {
         /// Its size, in bytes.
         size: u64,
@@ -35,7 +47,7 @@ pub enum PolicyError {
         limit: u64,
     },
     /// Compiling the component would cost too much: it has more of something than any policy needs.
-    #[error("the policy has {found} {what}; at most {limit} are compiled")]
+    #[error("the policy has {found} {what}; at most {limit} are compiled{}", unless_raised(*setting))]
     TooCostly {
         /// What it has too much of.
         what: &'static str,
@@ -43,16 +55,20 @@ pub enum PolicyError {
         found: u64,
         /// How many there may be.
         limit: u64,
+        /// The setting of the loader that raises the limit, where there is one.
+        setting: Option<&'static str>,
     },
     /// Compiling the component was given up: it took too long. A thread is busy with it yet, until it is through.
-    #[error("the policy was not compiled within {limit:?}; use one with smaller functions")]
+    #[error(
+        "the policy was not compiled within {limit:?}; use one with smaller functions, or raise `max_compile_time` of the loader"
+    )]
     CompileTimeout {
         /// How long it may take.
         limit: std::time::Duration,
     },
     /// The bytes are something else than a component.
     #[error(
-        "the policy is {found}, not a WebAssembly component; build it with `cargo components` or componentise it with `wasm-tools component new`"
+        "the policy is {found}, not a WebAssembly component; make one of it with `tripwit componentize` or `wasm-tools component new`"
     )]
     NotAComponent {
         /// What they are.
@@ -233,6 +249,12 @@ pub enum AttachError {
         /// Its reason.
         problem: String,
     },
+}
+
+fn unless_raised(setting: Option<&str>) -> String {
+    setting.map_or_else(String::new, |setting| {
+        format!(", unless `{setting}` of the loader is raised")
+    })
 }
 
 fn at_field(field: &str, problem: &str) -> String {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing::Dispatch;
 use tracing::dispatcher::{self, DefaultGuard};
 use tracing::level_filters::LevelFilter;
-use wasmtime::component::{Linker, ResourceTable};
+use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{ResourceLimiter, Store, StoreLimits, StoreLimitsBuilder};
 use wasmtime_wasi::clocks::{HostMonotonicClock, HostWallClock, WasiClocks, WasiClocksCtxView};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
@@ -173,29 +173,34 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    fn new(
+    pub(crate) fn new(
         clock: Arc<dyn Clock>,
         reading: &Arc<AtomicU64>,
         max_memory: usize,
         memory: &Arc<AtomicUsize>,
     ) -> Self {
-        let wasi = WasiCtxBuilder::new()
-            .monotonic_clock(Reading(reading.clone()))
-            .wall_clock(Wall(clock))
-            .build();
+        let mut wasi = WasiCtxBuilder::new();
+        wasi.monotonic_clock(Reading(reading.clone()))
+            .wall_clock(Wall(clock));
+        #[cfg(feature = "wasi")]
+        crate::sandbox::without_chance(&mut wasi);
+        let wasi = wasi.build();
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(MAX_RESOURCES);
         memory.store(0, Ordering::Relaxed);
         let limits = StoreLimitsBuilder::new()
             .memory_size(max_memory)
-            .memories(1)
-            .instances(16)
+            .memories(MAX_MEMORIES)
+            .instances(MAX_INSTANCES)
             .tables(8)
             .table_elements(16_384)
             .build();
         Self {
             wasi,
-            table: ResourceTable::new(),
+            table,
             limits: Limits {
                 within: limits,
+                max_memory,
                 memory: memory.clone(),
             },
             heard: Heard::default(),
@@ -203,19 +208,33 @@ impl Host {
     }
 }
 
-/// Links what a policy may import, and nothing else.
-pub(crate) fn link(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
-    use wasmtime_wasi::p2::bindings::clocks::{monotonic_clock, wall_clock};
-    fn clocks(host: &mut Host) -> WasiClocksCtxView<'_> {
+impl Host {
+    pub(crate) fn clocks(&mut self) -> WasiClocksCtxView<'_> {
         WasiClocksCtxView {
-            ctx: host.wasi.clocks(),
-            table: &mut host.table,
+            ctx: self.wasi.clocks(),
+            table: &mut self.table,
         }
     }
-    monotonic_clock::add_to_linker::<_, WasiClocks>(linker, clocks)?;
-    wall_clock::add_to_linker::<_, WasiClocks>(linker, clocks)?;
+
+    #[cfg(feature = "wasi")]
+    pub(crate) fn random(&mut self) -> &mut wasmtime_wasi::random::WasiRandomCtx {
+        self.wasi.random()
+    }
+}
+
+/// Links what a policy may import, and nothing else; for a component that gets a sandbox, that too.
+pub(crate) fn link(linker: &mut Linker<Host>, sandboxed: Option<&Component>) -> wasmtime::Result<()> {
+    use wasmtime_wasi::p2::bindings::clocks::{monotonic_clock, wall_clock};
     log::add_to_linker::<_, wasmtime::component::HasSelf<Host>>(linker, |host| host)?;
-    spans::add_to_linker::<_, wasmtime::component::HasSelf<Host>>(linker, |host| host)
+    spans::add_to_linker::<_, wasmtime::component::HasSelf<Host>>(linker, |host| host)?;
+    #[cfg(feature = "wasi")]
+    if let Some(component) = sandboxed {
+        return crate::sandbox::link(linker, component);
+    }
+    #[cfg(not(feature = "wasi"))]
+    let _none = sandboxed;
+    monotonic_clock::add_to_linker::<_, WasiClocks>(linker, Host::clocks)?;
+    wall_clock::add_to_linker::<_, WasiClocks>(linker, Host::clocks)
 }
 
 impl log::Host for Host {
@@ -255,9 +274,17 @@ impl HostWallClock for Wall {
     }
 }
 
-/// The store's limits, with a note of how much memory there is.
+/// The modules that one component may be made of: componentising for an interpreter wraps it in some fifty small ones.
+const MAX_INSTANCES: usize = 128;
+/// Two of those may have memories of their own.
+const MAX_MEMORIES: usize = 4;
+/// What the host may hold for a component at once, such as what a clock could be waited for with.
+const MAX_RESOURCES: usize = 1_024;
+
+/// The store's limits, with a note of how much memory there is, in all memories.
 struct Limits {
     within: StoreLimits,
+    max_memory: usize,
     memory: Arc<AtomicUsize>,
 }
 
@@ -268,9 +295,11 @@ impl ResourceLimiter for Limits {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let granted = self.within.memory_growing(current, desired, maximum)?;
+        let grown = desired.saturating_sub(current);
+        let all = self.memory.load(Ordering::Relaxed).saturating_add(grown);
+        let granted = all <= self.max_memory && self.within.memory_growing(current, desired, maximum)?;
         if granted {
-            self.memory.store(desired, Ordering::Relaxed);
+            self.memory.store(all, Ordering::Relaxed);
         }
         Ok(granted)
     }

@@ -95,6 +95,7 @@ mod instrumentation;
 mod lease;
 mod lease_check;
 mod ledger;
+mod limits;
 mod loader;
 mod machine;
 mod meters;
@@ -111,6 +112,8 @@ mod regime;
 mod registry;
 mod rejection;
 mod restart;
+#[cfg(feature = "wasi")]
+mod sandbox;
 mod seat;
 pub mod settings;
 mod shard;
@@ -153,3 +156,7 @@ pub use status::{
 pub use subscription::Subscription;
 pub use table::SettingsTable;
 pub use watch::{Watch, WatchError, Watched, Watching};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/policies.md")]
+struct PoliciesPage;

@@ -1,10 +1,12 @@
 //! How a component becomes a policy.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::cache::{Cache, CacheError};
 use crate::digest::Digest;
 use crate::error::PolicyError;
+use crate::limits::Limits;
 use crate::policy::{CONSECUTIVE, OUTBOX, Policy, WINDOW, read};
 use crate::precheck;
 
@@ -13,7 +15,9 @@ use crate::precheck;
 #[must_use = "a loader loads nothing until it is asked to"]
 pub struct Loader {
     allowed: Option<Vec<Digest>>,
-    cache: Option<Cache>,
+    pub(crate) cache: Option<Cache>,
+    pub(crate) limits: Limits,
+    pub(crate) wasi: bool,
 }
 
 impl Loader {
@@ -41,21 +45,69 @@ impl Loader {
         Ok(self)
     }
 
+    /// The largest file that is loaded, in bytes. Range: 64 KiB to 256 MiB. Default: 32 MiB.
+    pub fn max_file_size(mut self, bytes: usize) -> Self {
+        self.limits.file = bytes;
+        self
+    }
+
+    /// The most code that is compiled, in bytes. Range: 64 KiB to 64 MiB. Default: 4 MiB, about thirty times what a shipped
+    /// policy has. Compiling cannot be interrupted, so it is bounded by what there is to compile. A component that brings
+    /// an interpreter along may need more: one of componentize-js has 9 MiB.
+    pub fn max_code_size(mut self, bytes: usize) -> Self {
+        self.limits.code = bytes;
+        self
+    }
+
+    /// The most code of one function, in bytes: what compiling one takes can grow faster than its size. Range: 1 KiB to 1 MiB.
+    /// Default: 64 KiB.
+    pub fn max_function_size(mut self, bytes: usize) -> Self {
+        self.limits.function = bytes;
+        self
+    }
+
+    /// The most memory of an instance of the policy, in bytes: on trial, and later where
+    /// [`BreakersBuilder::max_memory`](crate::BreakersBuilder::max_memory) says nothing else. Range: 2 MiB to 4 GiB. Default: 192 MiB.
+    pub fn max_memory(mut self, bytes: usize) -> Self {
+        self.limits.memory = bytes;
+        self
+    }
+
+    /// How long compiling may take. Range: 1 s to 1 h. Default: 1 minute. One that takes longer is given up, and keeps a
+    /// processor busy until it is through.
+    pub fn max_compile_time(mut self, time: Duration) -> Self {
+        self.limits.compile_time = time;
+        self
+    }
+
+    /// Gives the policy a sandbox of WASI 0.2, for components that were made of other languages and ask for more than a policy
+    /// needs. There is nothing in it: no file, no network, no environment, no arguments, no standard input or output. The clocks
+    /// are the host's, as they are for every policy. Random numbers are the same in every instance, so that runs can be
+    /// repeated: a policy draws from the seed that it is given. Whoever reads, writes, opens or waits for something is
+    /// trapped, and that is a fault of the policy. Default: off; such a component is refused.
+    #[cfg(feature = "wasi")]
+    pub fn wasi(mut self, wasi: bool) -> Self {
+        self.wasi = wasi;
+        self
+    }
+
     /// Loads a component from a file.
     ///
     /// # Errors
     ///
-    /// As [`Policy::from_file`], and when the digest is not allowed.
+    /// As [`Policy::from_file`], and when the digest is not allowed or a limit is out of its range.
     pub fn file(&self, path: impl AsRef<Path>) -> Result<Policy, PolicyError> {
-        self.bytes(&read(path.as_ref())?)
+        self.limits.check()?;
+        self.bytes(&read(path.as_ref(), &self.limits)?)
     }
 
     /// Loads a component from its bytes.
     ///
     /// # Errors
     ///
-    /// As [`Policy::from_bytes`], and when the digest is not allowed.
+    /// As [`Policy::from_bytes`], and when the digest is not allowed or a limit is out of its range.
     pub fn bytes(&self, bytes: &[u8]) -> Result<Policy, PolicyError> {
+        self.limits.check()?;
         let digest = Digest::of(bytes);
         if let Some(allowed) = self.allowed.as_ref().filter(|allowed| !allowed.contains(&digest)) {
             return Err(PolicyError::NotAllowed {
@@ -63,8 +115,8 @@ impl Loader {
                 allowed: allowed.len(),
             });
         }
-        let interfaces = precheck::check(bytes)?;
-        Policy::compiled(bytes, interfaces, digest, self.cache.as_ref())
+        let interfaces = precheck::check(bytes, &self.limits, self.wasi)?;
+        Policy::compiled(bytes, interfaces, digest, self)
     }
 
     /// The shipped policy [`consecutive`](Policy::consecutive).

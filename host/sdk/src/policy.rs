@@ -14,16 +14,15 @@ use wasmtime::component::{Component, Linker};
 
 use crate::bindings::BreakerPre;
 use crate::bindings::exports::tripwit::breaker::policy::Setup;
-use crate::builder::DEFAULT_MAX_MEMORY;
-use crate::cache::Cache;
 use crate::clock::SystemClock;
 use crate::digest::Digest;
 use crate::engine::engine;
 use crate::error::PolicyError;
 use crate::instance::{Fault, Host, Instance, Start, link};
 use crate::instrumentation::Instrumentation;
+use crate::limits::Limits;
 use crate::loader::Loader;
-use crate::precheck::{self, Interfaces};
+use crate::precheck::Interfaces;
 use crate::status::{FieldValue, fields};
 
 /// The shipped components.
@@ -42,6 +41,7 @@ struct Loaded {
     description: Description,
     interfaces: Interfaces,
     size: usize,
+    max_memory: usize,
     digest: Digest,
 }
 
@@ -99,7 +99,7 @@ impl Policy {
     ///
     /// When the file cannot be read, or as [`from_bytes`](Self::from_bytes).
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, PolicyError> {
-        Self::from_bytes(&read(path.as_ref())?)
+        Self::loader().file(path)
     }
 
     /// Loads a component from its bytes: checks what it is and what it imports, compiles it, and starts it once on
@@ -115,7 +115,8 @@ impl Policy {
         Self::loader().bytes(bytes)
     }
 
-    /// Loads policies on conditions: only with known digests, with compiled code kept for the next process.
+    /// Loads policies on conditions: only with known digests, with compiled code kept for the next process, with other limits than
+    /// the usual ones.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -136,21 +137,23 @@ impl Policy {
         bytes: &[u8],
         interfaces: Interfaces,
         digest: Digest,
-        cache: Option<&Cache>,
+        loader: &Loader,
     ) -> Result<Self, PolicyError> {
+        let (cache, limits) = (loader.cache.as_ref(), &loader.limits);
         let engine = engine().map_err(|error| PolicyError::Compile(error.into_boxed_dyn_error()))?;
         let component = match cache.and_then(|cache| cache.read(&engine, digest)) {
             Some(component) => component,
             None => {
-                let component = compile(bytes, COMPILE_LIMIT)?;
+                let component = compile(bytes, limits.compile_time)?;
                 if let Some(Err(error)) = cache.map(|cache| cache.write(&engine, digest, &component)) {
                     tracing::warn!(target: "tripwit", problem = %error, "A compiled policy cannot be kept");
                 }
                 component
             }
         };
-        let pre = linked(&component).map_err(|error| PolicyError::Link(error.into_boxed_dyn_error()))?;
-        let description = describe(&pre).map_err(|fault| PolicyError::Faulty {
+        let pre = linked(&component, loader.wasi)
+            .map_err(|error| PolicyError::Link(error.into_boxed_dyn_error()))?;
+        let description = describe(&pre, limits).map_err(|fault| PolicyError::Faulty {
             problem: fault.text(),
         })?;
         Ok(Self(Arc::new(Loaded {
@@ -158,6 +161,7 @@ impl Policy {
             description,
             interfaces,
             size: bytes.len(),
+            max_memory: limits.memory,
             digest,
         })))
     }
@@ -195,6 +199,11 @@ impl Policy {
     #[must_use]
     pub fn contract(&self) -> &str {
         &self.0.interfaces.contract
+    }
+
+    /// The most memory of an instance, unless something else is said, in bytes.
+    pub(crate) fn max_memory(&self) -> usize {
+        self.0.max_memory
     }
 
     pub(crate) fn pre(&self) -> &BreakerPre<Host> {
@@ -240,16 +249,13 @@ fn compile(bytes: &[u8], limit: Duration) -> Result<Component, PolicyError> {
     }
 }
 
-/// A shipped policy takes a fifth of a second.
-const COMPILE_LIMIT: Duration = Duration::from_secs(60);
-
-fn linked(component: &Component) -> wasmtime::Result<BreakerPre<Host>> {
+fn linked(component: &Component, wasi: bool) -> wasmtime::Result<BreakerPre<Host>> {
     let mut linker = Linker::new(component.engine());
-    link(&mut linker)?;
+    link(&mut linker, wasi.then_some(component))?;
     BreakerPre::new(linker.instantiate_pre(component)?)
 }
 
-fn describe(pre: &BreakerPre<Host>) -> Result<Description, Fault> {
+fn describe(pre: &BreakerPre<Host>, limits: &Limits) -> Result<Description, Fault> {
     let mut instance = Instance::start(
         pre,
         Start {
@@ -259,7 +265,7 @@ fn describe(pre: &BreakerPre<Host>) -> Result<Description, Fault> {
                 instrumentation: Instrumentation::ALL.into(),
                 namespace: None,
             },
-            max_memory: DEFAULT_MAX_MEMORY,
+            max_memory: limits.memory,
             memory: &Arc::new(AtomicUsize::new(0)),
         },
     )?;
@@ -274,14 +280,14 @@ fn describe(pre: &BreakerPre<Host>) -> Result<Description, Fault> {
 }
 
 /// Reads a file that is no larger than a component may be.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PolicyError> {
+pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, PolicyError> {
     let failed = |source| PolicyError::Read {
         path: path.to_owned(),
         source,
     };
     let file = File::open(path).map_err(failed)?;
     let size = file.metadata().map_err(failed)?.len();
-    let limit = precheck::MAX_BYTES as u64;
+    let limit = limits.file as u64;
     if size > limit {
         return Err(PolicyError::TooLarge { size, limit });
     }
@@ -305,7 +311,7 @@ mod tests {
             Ok(_) => panic!("compiled within a microsecond"),
         }
         assert!(
-            compile(bytes, COMPILE_LIMIT).is_ok(),
+            compile(bytes, Limits::default().compile_time).is_ok(),
             "the next one has a thread of its own"
         );
     }

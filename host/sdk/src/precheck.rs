@@ -4,13 +4,22 @@ use wasmparser::{Encoding, Parser, Payload};
 
 use crate::bounds::{Bounds, Excess};
 use crate::error::PolicyError;
-
-/// The largest component that is loaded, in bytes.
-pub(crate) const MAX_BYTES: usize = 32 << 20;
+use crate::limits::Limits;
 
 const WANTED: &str = "tripwit:breaker/policy@0.1.x";
 const ALLOWED: &str =
     "tripwit:breaker/types, log and spans @0.1.x, and wasi:clocks/monotonic-clock and wall-clock @0.2.x";
+/// What is said of an interface that a sandbox has.
+const ALLOWED_IN_SANDBOX: &str = "tripwit:breaker/types, log and spans @0.1.x, and wasi:clocks/monotonic-clock and wall-clock @0.2.x, unless the loader's `wasi` is on: a sandbox with nothing in it";
+/// The packages of WASI that a sandbox has.
+const SANDBOX: [&str; 6] = [
+    "wasi:cli/",
+    "wasi:clocks/",
+    "wasi:filesystem/",
+    "wasi:io/",
+    "wasi:random/",
+    "wasi:sockets/",
+];
 
 /// What a component asks for and speaks.
 #[derive(Debug)]
@@ -21,12 +30,12 @@ pub(crate) struct Interfaces {
     pub(crate) contract: String,
 }
 
-/// Refuses what cannot be a policy of this contract.
-pub(crate) fn check(bytes: &[u8]) -> Result<Interfaces, PolicyError> {
-    if bytes.len() > MAX_BYTES {
+/// Refuses what cannot be a policy of this contract. `wasi`: it gets a sandbox of WASI.
+pub(crate) fn check(bytes: &[u8], limits: &Limits, wasi: bool) -> Result<Interfaces, PolicyError> {
+    if bytes.len() > limits.file {
         return Err(PolicyError::TooLarge {
             size: bytes.len() as u64,
-            limit: MAX_BYTES as u64,
+            limit: limits.file as u64,
         });
     }
     if !Parser::is_component(bytes) {
@@ -34,9 +43,9 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Interfaces, PolicyError> {
             found: kind(bytes).into(),
         });
     }
-    let surface = read(bytes)?;
+    let surface = read(bytes, limits)?;
     for import in &surface.imports {
-        judge_import(import)?;
+        judge_import(import, wasi)?;
     }
     Ok(Interfaces {
         contract: judge_exports(&surface.exports)?.to_owned(),
@@ -68,9 +77,9 @@ struct Surface {
     clippy::wildcard_enum_match_arm,
     reason = "four of some thirty payloads matter here"
 )]
-fn read(bytes: &[u8]) -> Result<Surface, Excess> {
+fn read(bytes: &[u8], limits: &Limits) -> Result<Surface, Excess> {
     let mut surface = Surface::default();
-    let mut bounds = Bounds::new();
+    let mut bounds = Bounds::new(limits);
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(bytes) {
         let payload = payload?;
@@ -97,7 +106,7 @@ fn read(bytes: &[u8]) -> Result<Surface, Excess> {
     Ok(surface)
 }
 
-fn judge_import(import: &str) -> Result<(), PolicyError> {
+fn judge_import(import: &str, wasi: bool) -> Result<(), PolicyError> {
     let (interface, version) = import.split_once('@').unwrap_or((import, ""));
     match interface {
         "tripwit:breaker/types" | "tripwit:breaker/log" | "tripwit:breaker/spans" => {
@@ -110,6 +119,15 @@ fn judge_import(import: &str) -> Result<(), PolicyError> {
             })
         }
         "wasi:clocks/monotonic-clock" | "wasi:clocks/wall-clock" if is_of(version, "0.2.") => Ok(()),
+        _ if SANDBOX.iter().any(|package| interface.starts_with(package)) && is_of(version, "0.2.") => {
+            if wasi {
+                return Ok(());
+            }
+            Err(PolicyError::ForeignImport {
+                import: import.to_owned(),
+                allowed: ALLOWED_IN_SANDBOX,
+            })
+        }
         _ => Err(PolicyError::ForeignImport {
             import: import.to_owned(),
             allowed: ALLOWED,
@@ -145,6 +163,10 @@ fn is_of(version: &str, series: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn check(bytes: &[u8]) -> Result<Interfaces, PolicyError> {
+        super::check(bytes, &Limits::default(), false)
+    }
 
     fn component(wat: &str) -> Vec<u8> {
         wat::parse_str(wat).unwrap()
@@ -185,6 +207,37 @@ mod tests {
                 Err(PolicyError::ForeignImport { import: named, .. }) => assert_eq!(named, import),
                 other => panic!("{other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_sandbox_lets_wasi_in_and_nothing_beyond_it() {
+        let judged = |import: &str, wasi| {
+            let bytes = component(&format!(
+                r#"(component (import "{import}" (instance)) (instance $i)
+                    (export "tripwit:breaker/policy@0.1.0" (instance $i)))"#
+            ));
+            super::check(&bytes, &Limits::default(), wasi)
+        };
+        for import in [
+            "wasi:io/poll@0.2.12",
+            "wasi:cli/environment@0.2.0",
+            "wasi:sockets/tcp@0.2.3",
+        ] {
+            assert!(judged(import, true).is_ok(), "{import}");
+            let refused = judged(import, false).unwrap_err().to_string();
+            assert!(refused.contains("`wasi` is on"), "{refused}");
+        }
+        for import in [
+            "wasi:http/outgoing-handler@0.2.12",
+            "wasi:io/poll@0.3.0",
+            "wasi:iodine/poll@0.2.0",
+        ] {
+            let refused = judged(import, true).unwrap_err().to_string();
+            assert!(
+                refused.contains(import) && !refused.contains("`wasi`"),
+                "{refused}"
+            );
         }
     }
 

@@ -32,7 +32,6 @@ pub use crate::bindings::tripwit::breaker::types::{
     Allowance, Cause, Field, Lease, Mode, Moved, Operation, Outcome, Rejection, RejectionReason, Report,
     Standing, State, SuccessReporting, Transition, Value,
 };
-use crate::builder::DEFAULT_MAX_MEMORY;
 use crate::clock::Clock;
 use crate::instance::{self, Start};
 use crate::instrumentation::Instrumentation;
@@ -126,7 +125,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Starts an instance that may have 192 MiB of memory, and calls `prepare`. The component reads this clock, unsteadied: once a call, before it.
+    /// Starts an instance that may have as much memory as the policy's loader says, and calls `prepare`. The component reads this clock, unsteadied: once a call, before it.
     ///
     /// # Errors
     ///
@@ -136,7 +135,7 @@ impl Instance {
         let start = Start {
             clock: clock.clone(),
             setup: setup.into(),
-            max_memory: DEFAULT_MAX_MEMORY,
+            max_memory: policy.max_memory(),
             memory: &memory,
         };
         Ok(Self {

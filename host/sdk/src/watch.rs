@@ -225,7 +225,7 @@ impl Watch {
             path: path.clone(),
             source,
         };
-        let bytes = read(path).map_err(policy)?;
+        let bytes = read(path, &self.loader.limits).map_err(policy)?;
         let regime = self.breakers.0.env.regime();
         let now = &regime.policy;
         let same = Digest::of(&bytes) == now.digest();

@@ -47,6 +47,9 @@ pub trait Component {
     /// The policy.
     type Policy: Policy + 'static;
 
+    /// The version of the crate that makes the component.
+    const VERSION: &'static str;
+
     /// The place.
     fn instance() -> &'static Instance<Self::Policy>;
 }
@@ -76,7 +79,7 @@ impl<C: Component> Guest for Adapter<C> {
         let telemetry = C::Policy::TELEMETRY;
         Description {
             name: C::Policy::NAME.into(),
-            version: env!("CARGO_PKG_VERSION").into(),
+            version: C::VERSION.into(),
             summary: C::Policy::SUMMARY.into(),
             settings_schema: C::Policy::schema(),
             extra: vec![

@@ -61,6 +61,8 @@ macro_rules! export {
             impl $crate::component::Component for Policy {
                 type Policy = $policy;
 
+                const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+
                 fn instance() -> &'static $crate::component::Instance<$policy> {
                     &INSTANCE
                 }

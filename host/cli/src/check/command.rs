@@ -13,7 +13,7 @@ use super::case::Case;
 use super::checker::{Failure, Verdict, Verdicts, check};
 use super::report::{self, Made};
 use super::subject::History;
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, Loading};
 use crate::terminal;
 
 /// Checks that a policy keeps the contract: whatever it decides, permits, generations, modes, snapshots, leases and the rest must be right.
@@ -38,6 +38,8 @@ pub(crate) struct Arguments {
     /// What every random choice comes from: the same seed takes the same walks.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    loading: Loading,
 }
 
 /// Checks a component and prints the report.
@@ -46,7 +48,7 @@ pub(crate) struct Arguments {
 ///
 /// When the file cannot be read or is no component, or the settings do not fit.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let (policy, verdicts) = match load(&arguments.file)? {
+    let (policy, verdicts) = match arguments.loading.load(&arguments.file)? {
         Loaded::Policy(policy) => {
             if let Some(settings) = &arguments.settings {
                 judge_settings(&policy, settings)?;

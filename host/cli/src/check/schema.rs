@@ -4,6 +4,8 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
+use crate::time;
+
 /// Where the schema is known to the validator; nothing is fetched.
 const NAME: &str = "tripwit:settings";
 /// As many random settings are thought up.
@@ -49,6 +51,24 @@ impl Schema {
         let all = self.properties.iter();
         let defaults = all.filter_map(|(name, schema)| Some((name.clone(), schema.get("default")?.clone())));
         Value::Object(defaults.collect())
+    }
+
+    /// A text of settings with every default written out, and durations in nanoseconds: what is alike so is alike.
+    pub(super) fn filled(&self, text: &str) -> Value {
+        let mut filled = self.defaults();
+        if let (Value::Object(filled), Ok(Value::Object(given))) = (&mut filled, serde_json::from_str(text)) {
+            filled.extend(given);
+            for (name, value) in filled {
+                if let Some(text) = value.as_str().filter(|_| self.is_duration(name)) {
+                    *value = time::duration(text, None).map_or_else(|| json!(text), |time| json!(time));
+                }
+            }
+        }
+        filled
+    }
+
+    fn is_duration(&self, name: &str) -> bool {
+        self.properties.get(name).is_some_and(is_duration)
     }
 
     /// Settings under which a circuit moves soon, and a few that are random; what is given stays. They fit the schema, as far as it tells.
@@ -100,6 +120,10 @@ pub(super) fn is(schema: &Value, kind: &str) -> bool {
     }
 }
 
+fn is_duration(schema: &Value) -> bool {
+    schema.get("x-unit").is_some_and(|unit| unit == "duration")
+}
+
 fn random(schema: &Value, rng: &mut Rng) -> Option<Value> {
     if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
         return choices.get(rng.usize(0..choices.len().max(1))).cloned();
@@ -119,9 +143,42 @@ fn random(schema: &Value, rng: &mut Rng) -> Option<Value> {
         ];
         return bounds.get(rng.usize(0..bounds.len())).copied().flatten().cloned();
     }
-    if is(schema, "string") && schema.get("x-unit").is_some_and(|unit| unit == "duration") {
+    if is(schema, "string") && is_duration(schema) {
         let times = ["1ms", "20ms", "1s", "3s", "7s", "1m"];
         return times.get(rng.usize(0..times.len())).map(|time| json!(time));
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_say_the_same_are_alike_when_they_are_filled() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "multiplier": { "type": "number", "default": 2 },
+                "half_life": { "type": "string", "x-unit": "duration", "default": "60s" },
+                "name": { "type": "string", "default": "1m" },
+            },
+        });
+        let schema = Schema::read(&schema.to_string()).unwrap();
+        let filled = |text| schema.filled(text);
+        for same in [
+            r#"{"multiplier": 2}"#,
+            r#"{"half_life": "1m"}"#,
+            r#"{"name": "1m"}"#,
+        ] {
+            assert_eq!(filled(same), filled("{}"), "{same}");
+        }
+        for other in [
+            r#"{"multiplier": 3}"#,
+            r#"{"half_life": "59s"}"#,
+            r#"{"name": "60s"}"#,
+        ] {
+            assert_ne!(filled(other), filled("{}"), "{other}");
+        }
+    }
 }

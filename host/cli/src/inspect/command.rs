@@ -10,6 +10,7 @@ use tripwit::{FieldValue, Policy};
 
 use super::settings::{Setting, settings, text};
 use crate::candidate::find;
+use crate::load::Loading;
 use crate::terminal::{self, FAINT, STRONG, paint};
 
 /// Shows what a policy is: name, version, digest, size, imports, version of the contract, and its settings with defaults and ranges.
@@ -27,6 +28,8 @@ pub(crate) struct Arguments {
     /// Print it as JSON, the settings' schema included
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    loading: Loading,
 }
 
 /// Prints what a policy is.
@@ -35,7 +38,7 @@ pub(crate) struct Arguments {
 ///
 /// When it cannot be read, is no policy, or its schema is no JSON.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let policy = find(&arguments.policy)?;
+    let policy = find(&arguments.policy, &arguments.loading)?;
     let schema: Value = serde_json::from_str(&policy.description().settings_schema)
         .with_context(|| format!("{}: the schema of its settings is no JSON", arguments.policy))?;
     terminal::say(&if arguments.json {

@@ -14,6 +14,7 @@ use super::source::Lines;
 use super::status::{Statuses, statuses};
 use super::{json, picture, report};
 use crate::candidate::Candidate;
+use crate::load::Loading;
 use crate::terminal;
 use crate::time::argument;
 use crate::timeline::Lane;
@@ -90,6 +91,8 @@ pub(crate) struct Arguments {
     /// How many circuits are shown and drawn, those with the most failures first. JSON has all
     #[arg(long, value_name = "N", default_value_t = 8)]
     top: usize,
+    #[command(flatten)]
+    loading: Loading,
 }
 
 /// Whose time a line has.
@@ -118,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let candidates = arguments
         .policies
         .iter()
-        .map(|policy| Candidate::find(policy))
+        .map(|policy| Candidate::find(policy, &arguments.loading))
         .collect::<Result<Vec<_>>>()?;
     let lanes = candidates
         .iter()

@@ -191,7 +191,7 @@ fn bar(total: Option<u64>) -> ProgressBar {
     let (bar, shape) = match total {
         Some(total) => (
             ProgressBar::new(total),
-            "{bar:40} {percent:>3} %  {bytes} of {total_bytes}, {eta} to go",
+            "{wide_bar} {percent:>3} %  {bytes} of {total_bytes}, {eta} to go",
         ),
         None => (ProgressBar::no_length(), "{spinner} {bytes} read"),
     };

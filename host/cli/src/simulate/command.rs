@@ -11,6 +11,7 @@ use super::play::{START, play};
 use super::report::Simulated;
 use super::script::script;
 use crate::candidate::Candidate;
+use crate::load::Loading;
 use crate::terminal;
 use crate::timeline::Lane;
 
@@ -57,6 +58,8 @@ pub(crate) struct Arguments {
     /// Print the timeline as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    loading: Loading,
 }
 
 /// Plays a script and prints what came of it.
@@ -65,7 +68,7 @@ pub(crate) struct Arguments {
 ///
 /// When the policy or the script cannot be read, settings do not fit, or the plot cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let candidate = Candidate::find(&arguments.policy)?;
+    let candidate = Candidate::find(&arguments.policy, &arguments.loading)?;
     let (name, text) = match (&arguments.file, &arguments.script) {
         (Some(path), _) => (path.display().to_string(), read(path)?),
         (None, script) => ("script".to_owned(), script.clone().unwrap_or_default()),

@@ -241,17 +241,26 @@ impl Plot {
 
     fn marks(&self, band: &Band, top: f64) -> Group {
         let mut group = Group::new();
-        for (at, mark, text) in &band.marks {
-            let (fill, edge) = match mark {
-                Mark::Good => ("#3a9d5d", "#3a9d5d"),
-                Mark::Bad => (OPEN, OPEN),
-                Mark::Neutral => (UNKNOWN, FAINT),
-                Mark::Rejected => ("#ffffff", FAINT),
+        // Of calls at one place that which says most lies above.
+        let mut marks: Vec<_> = band.marks.iter().collect();
+        marks.sort_by_key(|(_, mark, _)| match mark {
+            Mark::Neutral => 0,
+            Mark::Good => 1,
+            Mark::Bad => 2,
+            Mark::Rejected => 3,
+        });
+        for (at, mark, text) in marks {
+            // Rejected calls have a row of their own: they come right after those that opened the circuit.
+            let (fill, edge, y) = match mark {
+                Mark::Good => ("#3a9d5d", "#3a9d5d", 4.5),
+                Mark::Bad => (OPEN, OPEN, 4.5),
+                Mark::Neutral => (UNKNOWN, FAINT, 4.5),
+                Mark::Rejected => ("#ffffff", FAINT, 13.5),
             };
             group = group.add(
                 Circle::new()
                     .set("cx", format!("{:.2}", self.x(*at)))
-                    .set("cy", top + BAND_HEIGHT / 2.0)
+                    .set("cy", top + y)
                     .set("r", 3.5)
                     .set("fill", fill)
                     .set("stroke", edge)
@@ -502,6 +511,36 @@ mod tests {
             drawn.contains("width=\"381.00\""),
             "half of the width is open: {drawn}"
         );
+    }
+
+    #[test]
+    fn a_call_that_failed_is_seen_whatever_else_came_at_the_same_time() {
+        let at = SECOND;
+        let band = Band {
+            label: "policy".into(),
+            moves: Vec::new(),
+            cut_off: false,
+            marks: vec![
+                (at, Mark::Bad, "failed".into()),
+                (at, Mark::Good, "ok".into()),
+                (at, Mark::Rejected, "rejected".into()),
+            ],
+        };
+        let drawn = plot(vec![Panel {
+            title: String::new(),
+            bins: None,
+            bands: vec![band],
+        }]);
+        let place = |text: &str| drawn.find(text).unwrap();
+        assert!(
+            place(">ok<") < place(">failed<"),
+            "what is drawn last lies above: {drawn}"
+        );
+        let row = |text: &str| {
+            let circle = drawn[..place(text)].rfind("cy=").unwrap();
+            drawn[circle..].split('"').nth(1).unwrap().to_owned()
+        };
+        assert_ne!(row(">failed<"), row(">rejected<"));
     }
 
     #[test]

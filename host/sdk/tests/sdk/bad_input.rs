@@ -1,9 +1,10 @@
 //! Whatever is wrong with a component, with settings or with a key has an error of its own, and leaves nothing behind.
 
 use std::error::Error;
+use std::time::Duration;
 
 use tripwit::settings::Consecutive;
-use tripwit::{AttachError, Breakers, BuildError, Policy, PolicyError};
+use tripwit::{AttachError, Breakers, BuildError, Loader, Policy, PolicyError};
 
 use crate::support::{circuits, touchy_circuits};
 
@@ -211,4 +212,107 @@ fn the_most_particular_settings_count() {
         });
         assert_eq!(calls.count(), threshold, "{key}");
     }
+}
+
+#[test]
+fn limits_of_the_loader_are_held_and_the_error_names_the_one_to_raise() {
+    let bytes = include_bytes!("../../components/consecutive.wasm").as_slice();
+    let refused = |loader: Loader| loader.bytes(bytes).unwrap_err();
+    let error = refused(Policy::loader().max_file_size(65_536));
+    assert!(matches!(error, PolicyError::TooLarge { limit: 65_536, .. }));
+    assert!(error.to_string().contains("`max_file_size`"), "{error}");
+    for (loader, wanted) in [
+        (Policy::loader().max_code_size(65_536), "max_code_size"),
+        (Policy::loader().max_function_size(1_024), "max_function_size"),
+    ] {
+        let error = refused(loader);
+        match error {
+            PolicyError::TooCostly { setting, .. } => assert_eq!(setting, Some(wanted)),
+            _ => panic!("{error:?}"),
+        }
+        assert!(
+            error.to_string().contains(&format!("unless `{wanted}`")),
+            "{error}"
+        );
+    }
+    // What is as large as may be is taken.
+    let exact = Policy::loader().max_file_size(bytes.len());
+    assert!(exact.bytes(bytes).is_ok());
+    assert!(matches!(
+        Policy::loader().max_file_size(bytes.len() - 1).bytes(bytes),
+        Err(PolicyError::TooLarge { .. })
+    ));
+}
+
+#[test]
+fn limits_out_of_range_are_refused_before_anything_is_read() {
+    type Set = fn(Loader, usize) -> Loader;
+    let time: Set = |loader, millis| loader.max_compile_time(Duration::from_millis(millis as u64));
+    let limits: [(&str, Set, usize, usize, &str); 5] = [
+        (
+            "max_file_size",
+            Loader::max_file_size,
+            64 << 10,
+            256 << 20,
+            "64 KiB to 256 MiB",
+        ),
+        (
+            "max_code_size",
+            Loader::max_code_size,
+            64 << 10,
+            64 << 20,
+            "64 KiB to 64 MiB",
+        ),
+        (
+            "max_function_size",
+            Loader::max_function_size,
+            1 << 10,
+            1 << 20,
+            "1 KiB to 1 MiB",
+        ),
+        (
+            "max_memory",
+            Loader::max_memory,
+            2 << 20,
+            4 << 30,
+            "2 MiB to 4 GiB",
+        ),
+        ("max_compile_time", time, 1_000, 3_600_000, "1s to 1h"),
+    ];
+    for (wanted, set, least, most, range) in limits {
+        let error = |limit| set(Policy::loader(), limit).file("no such file").unwrap_err();
+        for beyond in [least - 1, most + 1] {
+            let error = error(beyond);
+            assert!(
+                matches!(error, PolicyError::OutOfRange { what, .. } if what == wanted),
+                "{error:?}"
+            );
+            assert!(error.to_string().contains(range), "{error}");
+        }
+        for limit in [least, most] {
+            assert!(
+                matches!(error(limit), PolicyError::Read { .. }),
+                "{wanted} {limit}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_memory_that_a_policy_is_loaded_with_is_that_of_its_instances() {
+    // An instance of a shipped policy needs a little more than one megabyte before any circuit.
+    let policy = Policy::loader().max_memory(2 << 20).consecutive().unwrap();
+    let full = |breakers: Breakers| {
+        let all: Vec<_> = (0..20_000)
+            .map_while(|number| breakers.breaker(&number.to_string()).ok())
+            .collect();
+        all.len() < 20_000
+    };
+    let builder = || {
+        Breakers::builder(policy.clone())
+            .shards(1)
+            .clock(tripwit::ManualClock::new())
+    };
+    assert!(full(builder().build().unwrap()));
+    assert!(!full(builder().max_memory(64 << 20).build().unwrap()));
 }

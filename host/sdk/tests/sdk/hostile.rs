@@ -447,6 +447,6 @@ fn a_component_that_would_take_minutes_to_compile_is_refused_at_once() {
     ] {
         let error = Policy::from_bytes(&wat::parse_str(wat).unwrap()).unwrap_err();
         assert!(matches!(error, PolicyError::TooCostly { .. }), "{error:?}");
-        assert!(error.to_string().ends_with(problem), "{error}");
+        assert!(error.to_string().contains(problem), "{error}");
     }
 }

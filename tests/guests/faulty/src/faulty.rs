@@ -29,6 +29,8 @@ struct Honest;
 impl Component for Honest {
     type Policy = tripwit_core::Consecutive;
 
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+
     fn instance() -> &'static Instance<Self::Policy> {
         &INSTANCE
     }

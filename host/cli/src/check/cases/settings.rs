@@ -27,7 +27,6 @@ fn no_settings() -> Vec<(&'static str, String)> {
         "{\"a\":1,}",
         "{'a':1}",
         "{} {}",
-        "\u{feff}{}",
     ];
     let mut all: Vec<_> = fixed.into_iter().map(|text| (text, text.to_owned())).collect();
     all.push(("a million brackets", "[".repeat(GIANT)));
