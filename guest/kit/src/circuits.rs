@@ -1,5 +1,6 @@
 //! The circuits of one instance, by key and by number.
 
+mod key;
 mod slots;
 mod take_over;
 mod texts;
@@ -19,6 +20,7 @@ use tripwit_core::{
     Transition,
 };
 
+use key::Key;
 use slots::Slots;
 use texts::Texts;
 pub use words::{Admission, Attachment, Host, Moved, Settlement, Setup, Snapshot, Stamped, Status};
@@ -66,7 +68,7 @@ pub struct Circuits<P: Policy, H> {
     setup: Setup,
     numbers: Numbers,
     slots: Slots<Slot<P>>,
-    by_key: BTreeMap<Arc<str>, u32>,
+    by_key: BTreeMap<Key, u32>,
     texts: Texts<P>,
 }
 
@@ -101,7 +103,8 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     pub fn attach(&mut self, key: &str, settings: &str) -> Result<Attachment, AttachError> {
         check_key(key)?;
         let (text, parsed) = self.texts.read(settings)?;
-        if let Some(&number) = self.by_key.get(key) {
+        let key: Arc<str> = key.into();
+        if let Some(&number) = self.by_key.get(&Key(key.clone())) {
             let found = self
                 .attached(number)
                 .filter(|slot| *slot.circuit.settings() == parsed)
@@ -120,7 +123,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         let now = self.host.monotonic();
         let mut env = Env {
             now,
-            key,
+            key: &key,
             seed: self.setup.seed,
             numbers: &mut self.numbers,
         };
@@ -128,7 +131,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         let lease = circuit.lease(now);
         let since = self.host.wall();
         let slot = Slot {
-            key: key.into(),
+            key,
             settings: text,
             circuit,
             since,
@@ -160,10 +163,13 @@ impl<P: Policy, H: Host> Circuits<P, H> {
     /// Forgets a circuit. Its number may be handed out again.
     pub fn detach(&mut self, number: u32) -> Option<()> {
         let slot = self.slots.remove(number)?;
-        self.by_key.remove(&slot.key);
         let Slot {
-            settings, circuit, ..
+            key,
+            settings,
+            circuit,
+            ..
         } = slot;
+        self.by_key.remove(&Key(key));
         drop(circuit);
         self.texts.forget(&settings);
         Some(())
@@ -294,7 +300,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
         let key = slot.key.clone();
         match self.slots.insert(slot) {
             Ok(number) => {
-                self.by_key.insert(key, number);
+                self.by_key.insert(Key(key), number);
                 Ok(number)
             }
             Err(Slot {

@@ -234,7 +234,10 @@ where
         if let Some(timer) = this.timer.as_mut().as_pin_mut()
             && timer.poll(cx).is_ready()
         {
-            let (key, after) = (guard.on().breaker().shared_key(), guard.call_timeout().unwrap_or_default());
+            let (key, after) = (
+                guard.on().breaker().shared_key(),
+                guard.call_timeout().unwrap_or_default(),
+            );
             guard.time_out();
             this.call.set(None);
             return Poll::Ready(Err(CallError::TimedOut { key, after }));

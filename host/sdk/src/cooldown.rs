@@ -57,7 +57,7 @@ impl Machine {
             .map_err(|fault| (None, fault))?;
         let mut all = Vec::with_capacity(changed.len());
         for (number, moved) in changed {
-            let index = seat.numbers.get(&number).map(|slot| *slot as usize);
+            let index = seat.numbers.get(number);
             let Some(slot) = index.and_then(|index| self.slots.get_mut(index)) else {
                 return Err((
                     None,

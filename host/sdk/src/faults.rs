@@ -13,6 +13,7 @@ use crate::gate::View;
 use crate::instance::Fault;
 use crate::lease::{Lease, Standing, Successes};
 use crate::machine::{Cx, Machine, Parts};
+use crate::numbers::Numbers;
 use crate::regime::Regime;
 use crate::rejection::RejectionReason;
 use crate::seat::SeatId;
@@ -85,7 +86,7 @@ impl Machine {
             let incarnation = self.next_incarnation();
             let seat = self.seat_mut(id);
             seat.instance = None;
-            seat.numbers.clear();
+            seat.numbers = Numbers::default();
             seat.incarnation = incarnation;
             let (fallen, memory, regime) = (seat.fallen, seat.memory.clone(), seat.regime.clone());
             for (_, slot) in self.slots.iter_mut().filter(|(_, slot)| slot.seat == id) {

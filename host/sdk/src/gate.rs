@@ -266,7 +266,12 @@ impl Gate {
     /// Settles the success of a call that was admitted plainly, if that lease still stands and has room for it. Else look at
     /// the lease. `now` is asked for only where it matters, and is told whether the call was measured.
     #[inline(always)]
-    pub(crate) fn succeed_plainly(&self, sequence: u64, started: Option<u64>, now: impl FnOnce() -> u64) -> bool {
+    pub(crate) fn succeed_plainly(
+        &self,
+        sequence: u64,
+        started: Option<u64>,
+        now: impl FnOnce() -> u64,
+    ) -> bool {
         let words = &self.words;
         if words.sequence.load(Ordering::Acquire) != sequence {
             return false;
@@ -278,7 +283,10 @@ impl Gate {
             let now = now();
             let took = started.map_or(0, |started| now.saturating_sub(started));
             let limit = |word: &AtomicU64| word.load(Ordering::Relaxed);
-            if took > limit(&words.slow_after) || took > limit(&words.call_timeout) || now >= limit(&words.before) {
+            if took > limit(&words.slow_after)
+                || took > limit(&words.call_timeout)
+                || now >= limit(&words.before)
+            {
                 return false;
             }
         }
@@ -286,7 +294,8 @@ impl Gate {
         // What was read is of the lease that still stands. Were it another's, the counter would be closed or of its epoch.
         fence(Ordering::Acquire);
         words.sequence.load(Ordering::Relaxed) == sequence
-            && (sequence & NEVER != 0 || self.keep(sequence >> EPOCH_SHIFT, packed.allowed()) == Keeping::Kept)
+            && (sequence & NEVER != 0
+                || self.keep(sequence >> EPOCH_SHIFT, packed.allowed()) == Keeping::Kept)
     }
 
     /// Rejects a call by a lease that does so until an instant that is not there yet. `None`: look at the lease.
@@ -475,7 +484,10 @@ fn marks(lease: &Lease, at_fault: bool) -> u64 {
     let rejects = matches!(lease.standing, Standing::Reject(_));
     let by_clock = matches!(lease.successes, Successes::UpTo { before: Some(_), .. });
     mark(lease.is_plain(), PLAIN)
-        | mark(rejects && lease.until.is_some() && lease.mode != Mode::Shadow, REJECTS)
+        | mark(
+            rejects && lease.until.is_some() && lease.mode != Mode::Shadow,
+            REJECTS,
+        )
         | mark(lease.successes == Successes::Never, NEVER)
         | mark(lease.measures(), MEASURED)
         | mark(by_clock, BY_CLOCK)

@@ -100,6 +100,7 @@ mod loader;
 mod machine;
 mod meters;
 mod names;
+mod numbers;
 #[cfg(feature = "opentelemetry-sdk")]
 pub mod otel;
 mod permit;

@@ -187,7 +187,7 @@ impl Machine {
     ) -> Result<u32, Fault> {
         let number = attachment.circuit;
         let id = self.seat_of(circuit).id;
-        if self.seat_mut(id).numbers.contains_key(&number) {
+        if self.seat_mut(id).numbers.get(number).is_some() {
             return Err(Fault::new(
                 call,
                 format!("handed out circuit number {number}, which is taken"),
@@ -201,7 +201,7 @@ impl Machine {
         circuit.gate.close_locked();
         circuit.publish_locked(cx, &lease, incarnation, false);
         circuit.gate.open_locked();
-        self.seat_mut(id).numbers.insert(number, circuit.slot() as u32);
+        self.seat_mut(id).numbers.insert(number, circuit.slot());
         Ok(number)
     }
 
@@ -336,7 +336,7 @@ impl Machine {
             && let Some(number) = slot.number.take()
         {
             let seat = slot.seat;
-            self.seat_mut(seat).numbers.remove(&number);
+            self.seat_mut(seat).numbers.remove(number);
         }
     }
 

@@ -1,12 +1,12 @@
 //! Where an instance of the component sits: it outlives the instance, so that another one can take its place.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::circuit::Strikes;
 use crate::env::Env;
 use crate::instance::{Fault, Instance};
+use crate::numbers::Numbers;
 use crate::regime::Regime;
 
 /// Tells the seats of one shard apart.
@@ -28,7 +28,7 @@ pub(crate) struct Seat {
     /// Another one for every instance of the shard; permits of others are void.
     pub(crate) incarnation: u64,
     /// Which slot a circuit of the instance has.
-    pub(crate) numbers: HashMap<u32, u32>,
+    pub(crate) numbers: Numbers,
     pub(crate) strikes: Strikes,
     /// Struck out: no circuit's component is asked any more.
     pub(crate) fallen: bool,
@@ -46,7 +46,7 @@ impl Seat {
             regime: regime.clone(),
             instance: Some(regime.start(env, &memory)?),
             incarnation: 1,
-            numbers: HashMap::new(),
+            numbers: Numbers::default(),
             strikes: Strikes::default(),
             fallen: false,
             revive_at: 0,

@@ -42,7 +42,10 @@ impl Inputs {
     /// When more are to fail than there are.
     #[must_use]
     pub fn failing(failures: u64, out_of: u64) -> Self {
-        assert!(failures <= out_of && out_of > 0, "{failures} of {out_of} cannot fail");
+        assert!(
+            failures <= out_of && out_of > 0,
+            "{failures} of {out_of} cannot fail"
+        );
         // So many that the loop over them costs the same, whatever the pattern.
         let times = 200_u64.div_ceil(out_of);
         let input = |at: u64| if at % out_of < failures { at | FAILS } else { at };

@@ -1,10 +1,13 @@
 //! Circuits that go over from one instance to another.
 
-use alloc::string::{String, ToString};
+use alloc::{
+    string::{String, ToString},
+    sync::Arc,
+};
 
 use tripwit_core::{Circuit, Env, Nanoseconds, Policy};
 
-use super::{Attachment, Circuits, Failure, Host, Slot, Snapshot, check_key};
+use super::{Attachment, Circuits, Failure, Host, Key, Slot, Snapshot, check_key};
 use crate::AttachError;
 
 impl<P: Policy, H: Host> Circuits<P, H> {
@@ -66,8 +69,9 @@ impl<P: Policy, H: Host> Circuits<P, H> {
             }
         };
         let lease = circuit.lease(now);
+        let key: Arc<str> = snapshot.key.as_str().into();
         let slot = Slot {
-            key: snapshot.key.as_str().into(),
+            key: key.clone(),
             settings: text,
             circuit,
             since: snapshot.since,
@@ -75,7 +79,7 @@ impl<P: Policy, H: Host> Circuits<P, H> {
                 .last_failure
                 .map(|at| Failure::new(at, snapshot.last_cause.as_deref())),
         };
-        if let Some(&number) = self.by_key.get(snapshot.key.as_str()) {
+        if let Some(&number) = self.by_key.get(&Key(key)) {
             if let Some(place) = self.slots.get_mut(number) {
                 let Slot {
                     settings, circuit, ..

@@ -72,7 +72,9 @@ pub(crate) fn measure(group: &Group, effort: Effort) -> Result<Vec<Row>> {
         rounds.and_then(|_| times.into_iter().collect::<Result<Vec<f64>>>())
     };
     let times = std::thread::scope(|threads| {
-        let others: Vec<_> = (1..lanes).map(|number| threads.spawn(move || lane(number))).collect();
+        let others: Vec<_> = (1..lanes)
+            .map(|number| threads.spawn(move || lane(number)))
+            .collect();
         let mut times = vec![lane(0)];
         for other in others {
             times.push(other.join().unwrap_or_else(|_| bail!("a thread panicked")));
@@ -144,7 +146,10 @@ fn timed(group: &Group, entry: usize, round: &mut Round, calls: u64) -> Result<f
     let time = SystemClock.monotonic() - start;
     if let Some(entry) = group.entries.get(entry).filter(|entry| entry.ends != ending) {
         let (name, subject) = (group.name, entry.subject.name());
-        bail!("{name}: a call of {subject} under {} ended as {ending:?}", entry.policy);
+        bail!(
+            "{name}: a call of {subject} under {} ended as {ending:?}",
+            entry.policy
+        );
     }
     Ok(time as f64 / calls as f64)
 }
@@ -152,8 +157,17 @@ fn timed(group: &Group, entry: usize, round: &mut Round, calls: u64) -> Result<f
 /// Of several threads the slowest counts.
 fn rows(group: &Group, turns: &[Turn], times: &[Vec<f64>]) -> Vec<Row> {
     let samples = |entry: usize, threads: usize| -> Vec<f64> {
-        let slowest = |at: usize| times.iter().filter_map(|lane| lane.get(at)).copied().fold(0.0, f64::max);
-        let of_entry = turns.iter().enumerate().filter(|(_, turn)| turn.entry == entry && turn.threads == threads);
+        let slowest = |at: usize| {
+            times
+                .iter()
+                .filter_map(|lane| lane.get(at))
+                .copied()
+                .fold(0.0, f64::max)
+        };
+        let of_entry = turns
+            .iter()
+            .enumerate()
+            .filter(|(_, turn)| turn.entry == entry && turn.threads == threads);
         of_entry.map(|(at, _)| slowest(at)).collect()
     };
     let mut rows = Vec::new();

@@ -19,7 +19,11 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
     let guarding = Guarding::Consecutive;
     let guest = guest(guarding, circuits / shards)? * shards;
 
-    let breakers = guarding.builder()?.shards(shards).max_circuits(circuits).build()?;
+    let breakers = guarding
+        .builder()?
+        .shards(shards)
+        .max_circuits(circuits)
+        .build()?;
     let (before, resident_before) = (held(), machine::resident()?);
     for number in 0..circuits {
         drop(breakers.breaker(&sixteen_byte_key(number))?);
@@ -28,11 +32,19 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
     let resident = machine::resident()? - resident_before;
 
     let each = |bytes: f64| bytes / circuits as f64;
-    results.figure("circuits in the measurements of memory", circuits as f64, "circuits");
+    results.figure(
+        "circuits in the measurements of memory",
+        circuits as f64,
+        "circuits",
+    );
     results.figure("memory of a circuit, host", each(host as f64), "bytes");
     results.figure("memory of a circuit, component", each(guest as f64), "bytes");
     results.figure(TOGETHER, each(host as f64 + guest as f64), "bytes");
-    results.figure("memory of a circuit, resident set", each(resident as f64), "bytes");
+    results.figure(
+        "memory of a circuit, resident set",
+        each(resident as f64),
+        "bytes",
+    );
     Ok(())
 }
 

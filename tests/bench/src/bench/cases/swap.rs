@@ -29,7 +29,10 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
     let breakers = Guarding::Consecutive.builder()?.max_circuits(circuits).build()?;
     let handles = (0..circuits).map(|number| breakers.breaker(&sixteen_byte_key(number)));
     let handles = handles.collect::<Result<Vec<_>, _>>()?;
-    handles.iter().step_by(10).for_each(|breaker| drop(breaker.trip()));
+    handles
+        .iter()
+        .step_by(10)
+        .for_each(|breaker| drop(breaker.trip()));
     let (stop, swapping) = (AtomicBool::new(false), AtomicBool::new(false));
 
     let (lengths, waits) = std::thread::scope(|threads| {
@@ -38,7 +41,11 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
         let lengths: Result<Vec<f64>> = (0..swaps)
             .map(|number| {
                 pause(CALM);
-                let to = if number % 2 == 0 { Guarding::WindowCount } else { Guarding::Consecutive };
+                let to = if number % 2 == 0 {
+                    Guarding::WindowCount
+                } else {
+                    Guarding::Consecutive
+                };
                 let (policy, start) = (to.policy()?, SystemClock.monotonic());
                 swapping.store(true, Ordering::Release);
                 let swapped = breakers.swap(policy, to.settings());
@@ -48,12 +55,17 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
             })
             .collect();
         stop.store(true, Ordering::Release);
-        let waits: Vec<_> = load.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        let waits: Vec<_> = load
+            .into_iter()
+            .map(std::thread::ScopedJoinHandle::join)
+            .collect();
         (lengths, waits)
     });
     let mut all = Waits::default();
     for waits in waits {
-        let Ok(waits) = waits else { bail!("a thread panicked") };
+        let Ok(waits) = waits else {
+            bail!("a thread panicked")
+        };
         all.calm.extend(waits.calm);
         all.swapping.extend(waits.swapping);
     }
@@ -61,11 +73,19 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
     let longest = lengths.iter().copied().fold(0.0, f64::max);
     results.figure("swap, circuits", circuits as f64, "circuits");
     results.figure("swap, the longest of them", longest / MILLISECOND, "ms");
-    results.figure("swap, calls that were watched", all.swapping.len() as f64, "calls");
+    results.figure(
+        "swap, calls that were watched",
+        all.swapping.len() as f64,
+        "calls",
+    );
     let (calm, swapping) = (sorted(all.calm), sorted(all.swapping));
     results.figure(WAIT, quantile(&swapping, 0.999) / MILLISECOND, "ms");
     results.figure("swap, longest call", quantile(&swapping, 1.0) / MILLISECOND, "ms");
-    results.figure("no swap, 99.9 % of calls within", quantile(&calm, 0.999) / MILLISECOND, "ms");
+    results.figure(
+        "no swap, 99.9 % of calls within",
+        quantile(&calm, 0.999) / MILLISECOND,
+        "ms",
+    );
     results.figure("no swap, longest call", quantile(&calm, 1.0) / MILLISECOND, "ms");
     Ok(())
 }
@@ -83,7 +103,9 @@ struct Waits {
 fn call(circuits: &[Breaker], stop: &AtomicBool, swapping: &AtomicBool) -> Waits {
     let mut waits = Waits::default();
     while !stop.load(Ordering::Acquire) {
-        let Some(circuit) = circuits.get(fastrand::usize(..circuits.len())) else { break };
+        let Some(circuit) = circuits.get(fastrand::usize(..circuits.len())) else {
+            break;
+        };
         let begun_in_swap = swapping.load(Ordering::Acquire);
         let start = SystemClock.monotonic();
         // A rejection is as good an answer as any.
@@ -106,12 +128,19 @@ fn sorted(waits: Vec<u64>) -> Vec<f64> {
         let missed = (1..=wait / PAUSE).map(move |number| wait - number * PAUSE);
         std::iter::once(wait).chain(missed)
     };
-    let mut all: Vec<_> = waits.into_iter().flat_map(with_missed).map(|wait| wait as f64).collect();
+    let mut all: Vec<_> = waits
+        .into_iter()
+        .flat_map(with_missed)
+        .map(|wait| wait as f64)
+        .collect();
     all.sort_unstable_by(f64::total_cmp);
     all
 }
 
-#[expect(clippy::disallowed_methods, reason = "a load has pauses, and nothing waits for it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a load has pauses, and nothing waits for it"
+)]
 fn pause(length: Duration) {
     std::thread::sleep(length);
 }
