@@ -45,7 +45,11 @@ impl Inputs {
     /// When the pattern does not fit into the period.
     #[must_use]
     pub fn failing(failures: u64, out_of: u64) -> Self {
-        assert!(Self::PERIOD.is_multiple_of(out_of), "{out_of} does not divide {}", Self::PERIOD);
+        assert!(
+            Self::PERIOD.is_multiple_of(out_of),
+            "{out_of} does not divide {}",
+            Self::PERIOD
+        );
         let input = |at: u64| if at % out_of < failures { at | FAILS } else { at };
         Self((0..Self::PERIOD).map(input).collect())
     }

@@ -1,4 +1,5 @@
 //! Calls that are healthy or rejected allocate nothing, whichever way they are made, with metrics on.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -29,7 +30,12 @@ fn of_a_hundred(mut call: impl FnMut(u64)) -> u64 {
 
 fn circuits(guarding: Guarding, state: State) -> (Breakers, Breaker) {
     // The clock stands still, so that no bucket of a window ends.
-    let breakers = guarding.builder().unwrap().clock(ManualClock::new()).build().unwrap();
+    let breakers = guarding
+        .builder()
+        .unwrap()
+        .clock(ManualClock::new())
+        .build()
+        .unwrap();
     let breaker = breakers.breaker(KEY).unwrap();
     if state == State::Open {
         breaker.trip();
@@ -49,7 +55,8 @@ fn assert_nothing_is_allocated(
         assert_eq!(blocking, 0, "blocking, {guarding}");
         let awaited = of_a_hundred(|input| assert!(call(&ready(breaker.call(async { work(input) })))));
         assert_eq!(awaited, 0, "awaited, {guarding}");
-        let mut tower = BreakerLayer::new(breakers, |_: &u64| KEY).layer(service_fn(async |input| work(input)));
+        let mut tower =
+            BreakerLayer::new(breakers, |_: &u64| KEY).layer(service_fn(async |input| work(input)));
         let requested = of_a_hundred(|input| assert!(service(&ready(tower.call(input)))));
         assert_eq!(requested, 0, "tower, {guarding}");
     }

@@ -142,5 +142,7 @@ pub(crate) fn awaited<G: AsyncGuard>(guard: G, pace: Pace, inputs: &Inputs) -> S
 
 /// A runtime on the thread that it is made on.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_time().build()?)
+    Ok(tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?)
 }

@@ -22,7 +22,9 @@ impl Machine {
     /// This one, today.
     pub(crate) fn here() -> Result<Self> {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        let model = cpuinfo
+            .lines()
+            .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let rust = Command::new("rustc").arg("--version").output();
         let rust = rust.map(|run| String::from_utf8_lossy(&run.stdout).trim().to_owned());
@@ -32,7 +34,10 @@ impl Machine {
             kernel: kernel.trim().to_owned(),
             rust: rust.unwrap_or_else(|_| "unknown".to_owned()),
             date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
-            versions: SHOWN.iter().map(|name| ((*name).to_owned(), version(LOCK, name))).collect(),
+            versions: SHOWN
+                .iter()
+                .map(|name| ((*name).to_owned(), version(LOCK, name)))
+                .collect(),
         })
     }
 }
@@ -43,7 +48,8 @@ impl Machine {
 ///
 /// On systems that do not say.
 pub(crate) fn resident() -> Result<usize> {
-    let status = fs::read_to_string("/proc/self/status").context("only Linux says what a process has in use")?;
+    let status =
+        fs::read_to_string("/proc/self/status").context("only Linux says what a process has in use")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.split_whitespace().next());
     Ok(kib.context("no VmRSS in /proc/self/status")?.parse::<usize>()? * 1024)
@@ -64,7 +70,9 @@ const SHOWN: [&str; 7] = [
 const LOCK: &str = include_str!("../../../../Cargo.lock");
 
 fn version(lock: &str, name: &str) -> String {
-    let mut lines = lock.lines().skip_while(|line| *line != format!("name = \"{name}\""));
+    let mut lines = lock
+        .lines()
+        .skip_while(|line| *line != format!("name = \"{name}\""));
     let version = lines.nth(1).and_then(|line| line.strip_prefix("version = "));
     version.unwrap_or("unknown").trim_matches('"').to_owned()
 }
@@ -77,7 +85,10 @@ mod tests {
     fn every_version_is_found() {
         for name in SHOWN {
             let found = version(LOCK, name);
-            assert!(found.starts_with(|first: char| first.is_ascii_digit()), "{name} {found}");
+            assert!(
+                found.starts_with(|first: char| first.is_ascii_digit()),
+                "{name} {found}"
+            );
         }
         assert_eq!(version(LOCK, "no-such-crate"), "unknown");
     }

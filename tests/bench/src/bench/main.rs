@@ -62,7 +62,11 @@ fn main() -> Result<ExitCode> {
     for (name, rows) in results.by_name() {
         println!("{name}\n{}\n", table::rows(rows));
     }
-    println!("{}\n\n{}", table::figures(&results.figures), table::targets(&targets));
+    println!(
+        "{}\n\n{}",
+        table::figures(&results.figures),
+        table::targets(&targets)
+    );
     if let Some(path) = &options.json {
         json::write(path, &machine, &results, &targets)?;
     }
@@ -77,8 +81,17 @@ fn main() -> Result<ExitCode> {
 
 /// Measures one case after the other, and says on the terminal which one.
 fn measure(options: &Options) -> Result<Results> {
-    let effort = if options.quick { Effort::QUICK } else { Effort::FULL };
-    let is_wanted = |name: &str| options.only.as_ref().is_none_or(|text| name.contains(text.as_str()));
+    let effort = if options.quick {
+        Effort::QUICK
+    } else {
+        Effort::FULL
+    };
+    let is_wanted = |name: &str| {
+        options
+            .only
+            .as_ref()
+            .is_none_or(|text| name.contains(text.as_str()))
+    };
     let mut results = Results::default();
     let began = SystemClock.monotonic();
     let all = cases::GROUPS.len() + cases::OWN.len();

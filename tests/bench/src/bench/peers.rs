@@ -12,10 +12,7 @@ use tripwit_bench::Guarding;
 
 pub(crate) type FailsafeConsecutive = StateMachine<ConsecutiveFailures<Repeat<Duration>>, ()>;
 pub(crate) type FailsafeDefault = StateMachine<
-    OrElse<
-        SuccessRateOverTimeWindow<backoff::EqualJittered>,
-        ConsecutiveFailures<backoff::EqualJittered>,
-    >,
+    OrElse<SuccessRateOverTimeWindow<backoff::EqualJittered>, ConsecutiveFailures<backoff::EqualJittered>>,
     (),
 >;
 

@@ -85,7 +85,13 @@ impl Results {
     }
 
     /// The nanoseconds of a row; of any policy where none is given.
-    pub(crate) fn ns(&self, name: &str, subject: Subject, policy: Option<&str>, threads: usize) -> Option<f64> {
+    pub(crate) fn ns(
+        &self,
+        name: &str,
+        subject: Subject,
+        policy: Option<&str>,
+        threads: usize,
+    ) -> Option<f64> {
         let is_it = |row: &&Row| {
             row.name == name
                 && row.subject == subject
@@ -97,7 +103,10 @@ impl Results {
 
     /// A figure by its name.
     pub(crate) fn value(&self, name: &str) -> Option<f64> {
-        self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+        self.figures
+            .iter()
+            .find(|figure| figure.name == name)
+            .map(|figure| figure.value)
     }
 }
 
@@ -116,7 +125,14 @@ mod tests {
     #[test]
     fn a_spread_is_the_median_and_the_quartiles() {
         let spread = Spread::of(vec![5.0, 1.0, 4.0, 2.0, 3.0]);
-        assert_eq!(spread, Spread { ns: 3.0, low: 2.0, high: 4.0 });
+        assert_eq!(
+            spread,
+            Spread {
+                ns: 3.0,
+                low: 2.0,
+                high: 4.0
+            }
+        );
         assert_eq!(Spread::of(vec![1.0, 2.0]).ns, 1.5);
         assert_eq!(Spread::of(Vec::new()).ns, 0.0);
     }

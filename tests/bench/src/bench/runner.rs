@@ -64,7 +64,9 @@ pub(crate) fn measure(group: &Group, effort: Effort) -> Result<Vec<Row>> {
                 meeting.meet(arrived);
                 let round = rounds.as_mut().ok().and_then(|rounds| rounds.get_mut(turn.entry));
                 let calls = calls.get(turn.entry).copied().unwrap_or(1);
-                let time = round.map(|round| timed(group, turn.entry, round, calls)).transpose();
+                let time = round
+                    .map(|round| timed(group, turn.entry, round, calls))
+                    .transpose();
                 times.push(time);
             } else {
                 arrived += turn.threads;
@@ -74,7 +76,9 @@ pub(crate) fn measure(group: &Group, effort: Effort) -> Result<Vec<Row>> {
         rounds.and_then(|_| times.into_iter().collect::<Result<Vec<_>>>())
     };
     let times = std::thread::scope(|threads| {
-        let others: Vec<_> = (1..lanes).map(|number| threads.spawn(move || lane(number))).collect();
+        let others: Vec<_> = (1..lanes)
+            .map(|number| threads.spawn(move || lane(number)))
+            .collect();
         let mut times = vec![lane(0)];
         for other in others {
             times.push(other.join().unwrap_or_else(|_| bail!("a thread panicked")));
@@ -169,7 +173,10 @@ fn timed(group: &Group, entry: usize, round: &mut Round, calls: u64) -> Result<T
     let end = SystemClock.monotonic();
     if let Some(entry) = group.entries.get(entry).filter(|entry| entry.ends != ending) {
         let (name, subject) = (group.name, entry.subject.name());
-        bail!("{name}: a call of {subject} under {} ended as {ending:?}", entry.policy);
+        bail!(
+            "{name}: a call of {subject} under {} ended as {ending:?}",
+            entry.policy
+        );
     }
     Ok(Time { start, end, calls })
 }
@@ -178,7 +185,10 @@ fn rows(group: &Group, turns: &[Turn], times: &[Vec<Option<Time>>]) -> Result<Ve
     let mut rows = Vec::new();
     for &threads in group.threads {
         for (index, entry) in group.entries.iter().enumerate() {
-            let turns = turns.iter().enumerate().filter(|(_, turn)| turn.entry == index && turn.threads == threads);
+            let turns = turns
+                .iter()
+                .enumerate()
+                .filter(|(_, turn)| turn.entry == index && turn.threads == threads);
             let lanes = |at: usize| times.iter().filter_map(|lane| *lane.get(at)?).collect::<Vec<_>>();
             let samples: Vec<_> = turns.filter_map(|(at, _)| together(&lanes(at))).collect();
             ensure!(
@@ -208,7 +218,11 @@ mod tests {
 
     #[test]
     fn of_threads_that_run_together_the_slower_one_counts() {
-        let time = |start, end| Time { start, end, calls: 10 };
+        let time = |start, end| Time {
+            start,
+            end,
+            calls: 10,
+        };
         assert_eq!(together(&[time(0, 100)]), Some(10.0));
         assert_eq!(together(&[time(0, 100), time(10, 130)]), Some(12.0));
         assert_eq!(together(&[time(0, 100), time(0, 900)]), Some(90.0));
@@ -220,10 +234,20 @@ mod tests {
     fn each_round_has_every_turn_once_and_begins_with_another_one() {
         let mut group = Group::new("group", &[1, 2]);
         for _ in 0..3 {
-            group.add(Subject::Bare, "", crate::group::blocking(Bare, &Inputs::healthy()));
+            group.add(
+                Subject::Bare,
+                "",
+                crate::group::blocking(Bare, &Inputs::healthy()),
+            );
         }
-        let effort = Effort { rounds: 6, ..Effort::QUICK };
-        let turns: Vec<_> = turns(&group, effort).iter().map(|turn| (turn.entry, turn.threads)).collect();
+        let effort = Effort {
+            rounds: 6,
+            ..Effort::QUICK
+        };
+        let turns: Vec<_> = turns(&group, effort)
+            .iter()
+            .map(|turn| (turn.entry, turn.threads))
+            .collect();
         let rounds: Vec<_> = turns.chunks(6).collect();
         assert_eq!(rounds.len(), 6);
         for (number, round) in rounds.iter().enumerate() {
@@ -237,8 +261,15 @@ mod tests {
     #[test]
     fn a_call_that_ends_as_it_should_not_is_an_error() {
         let mut group = Group::new("group", &[1]);
-        group.add_rejecting(Subject::Bare, "", crate::group::blocking(Bare, &Inputs::healthy()));
+        group.add_rejecting(
+            Subject::Bare,
+            "",
+            crate::group::blocking(Bare, &Inputs::healthy()),
+        );
         let error = measure(&group, Effort::QUICK).unwrap_err();
-        assert!(error.to_string().contains("a call of bare under  ended as Made"), "{error}");
+        assert!(
+            error.to_string().contains("a call of bare under  ended as Made"),
+            "{error}"
+        );
     }
 }

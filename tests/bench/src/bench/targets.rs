@@ -4,7 +4,8 @@ use serde::Serialize;
 use tripwit_bench::Guarding;
 
 use crate::cases::{
-    allocations, attach, bounded, clock_reading_beside, cold_start, crossing, failing, healthy, memory, rejected, swap,
+    allocations, attach, bounded, clock_reading_beside, cold_start, crossing, failing, healthy, memory,
+    rejected, swap,
 };
 use crate::results::Results;
 use crate::subject::Subject;
@@ -46,7 +47,12 @@ fn ends_well(seen: &Seen<'_>, all: &mut Vec<Target>) {
         (Subject::FailsafeDefault, 0.1),
     ] {
         let theirs = seen.overhead(healthy::NAME, peer, None);
-        all.push(ratio(format!("healthy call, `consecutive`: overhead to {}'s", peer.name()), limit, ours, theirs));
+        all.push(ratio(
+            format!("healthy call, `consecutive`: overhead to {}'s", peer.name()),
+            limit,
+            ours,
+            theirs,
+        ));
     }
     let both = seen.on(healthy::NAME, policy, 2);
     let alone = seen.on(healthy::NAME, policy, 1);
@@ -55,9 +61,16 @@ fn ends_well(seen: &Seen<'_>, all: &mut Vec<Target>) {
 
     let count = seen.on(healthy::NAME, Guarding::WindowCount, 1);
     let what = "healthy call, `window` by count: to recloser".to_owned();
-    all.push(ratio(what, 1.0, count, seen.ns(healthy::NAME, Subject::Recloser, None)));
+    all.push(ratio(
+        what,
+        1.0,
+        count,
+        seen.ns(healthy::NAME, Subject::Recloser, None),
+    ));
     for (policy, readings) in [(Guarding::WindowTime, 1.0), (Guarding::WindowSlow, 2.0)] {
-        let limit = seen.clock_reading(healthy::NAME).map_or(f64::NAN, |reading| readings * reading + 30.0);
+        let limit = seen
+            .clock_reading(healthy::NAME)
+            .map_or(f64::NAN, |reading| readings * reading + 30.0);
         all.push(Target {
             what: format!("healthy call, {policy}: overhead to {readings} clock reading(s) and 30 ns"),
             limit,
@@ -72,7 +85,12 @@ fn awaited(seen: &Seen<'_>, all: &mut Vec<Target>) {
     for (policy, limit) in [(Guarding::Consecutive, 0.1), (Guarding::WindowTime, 0.25)] {
         let ours = seen.on(tower, policy, 1);
         let theirs = seen.ns(tower, Subject::TowerResilience, Some(policy));
-        all.push(ratio(format!("healthy call of a tower service, {policy}: to tower-resilience"), limit, ours, theirs));
+        all.push(ratio(
+            format!("healthy call of a tower service, {policy}: to tower-resilience"),
+            limit,
+            ours,
+            theirs,
+        ));
     }
     for kind in ["async", "tower"] {
         for pace in ["ready at once", "pending once"] {
@@ -99,19 +117,41 @@ fn circuits(seen: &Seen<'_>, all: &mut Vec<Target>) {
     let short = seen.on(attach::SHORT, Guarding::Consecutive, 1);
     let long = seen.on(attach::LONG, Guarding::Consecutive, 1);
     let crossings = [crossing::ACQUIRE, crossing::SETTLE].map(|name| seen.on(name, Guarding::Consecutive, 1));
-    let crossing = crossings.iter().copied().sum::<Option<f64>>().map(|both| both / 2.0);
+    let crossing = crossings
+        .iter()
+        .copied()
+        .sum::<Option<f64>>()
+        .map(|both| both / 2.0);
     for name in [allocations::HEALTHY, allocations::REJECTED] {
         all.push(seen.figure(name, 0.0, name, "allocations"));
     }
-    all.push(seen.figure("bytes of a circuit, host and component", 400.0, memory::TOGETHER, "bytes"));
-    all.push(ratio("a new circuit: to a crossing".to_owned(), 8.0, short, crossing));
+    all.push(seen.figure(
+        "bytes of a circuit, host and component",
+        400.0,
+        memory::TOGETHER,
+        "bytes",
+    ));
+    all.push(ratio(
+        "a new circuit: to a crossing".to_owned(),
+        8.0,
+        short,
+        crossing,
+    ));
     let what = "a new circuit under a long settings text that is known: to a short one".to_owned();
     all.push(ratio(what, 1.25, long, short));
-    all.push(seen.figure("many keys through a bounded registry: growth", 1024.0, bounded::GROWTH, "KiB"));
+    all.push(seen.figure(
+        "many keys through a bounded registry: growth",
+        1024.0,
+        bounded::GROWTH,
+        "KiB",
+    ));
     all.push(Target {
         what: "cold start to the first admitted call, component in the cache".to_owned(),
         limit: 5.0,
-        measured: seen.0.ns(cold_start::NAME, Subject::Tripwit, None, 1).map(|ns| ns / cold_start::MILLISECOND),
+        measured: seen
+            .0
+            .ns(cold_start::NAME, Subject::Tripwit, None, 1)
+            .map(|ns| ns / cold_start::MILLISECOND),
         unit: "ms",
     });
     all.push(seen.figure("swap under load: wait of a call, 99.9 %", 2.0, swap::WAIT, "ms"));

@@ -17,7 +17,11 @@ const CALLS: u64 = 50_000;
 pub(crate) fn instructions(path: Path) -> Result<f64> {
     let once = total(path, CALLS)?;
     let twice = total(path, 2 * CALLS)?;
-    ensure!(twice > once, "{}: more calls take no more instructions", path.name());
+    ensure!(
+        twice > once,
+        "{}: more calls take no more instructions",
+        path.name()
+    );
     Ok((twice - once) as f64 / CALLS as f64)
 }
 
@@ -49,7 +53,10 @@ mod tests {
 
     #[test]
     fn the_total_is_found() {
-        assert_eq!(total_of("version: 1\nsummary: 12\nfn=(1) main\n+1 3\ntotals: 34\n"), Some(34));
+        assert_eq!(
+            total_of("version: 1\nsummary: 12\nfn=(1) main\n+1 3\ntotals: 34\n"),
+            Some(34)
+        );
         assert_eq!(total_of("version: 1\nsummary: 12\n"), Some(12));
         assert_eq!(total_of("version: 1\n"), None);
     }

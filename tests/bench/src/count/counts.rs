@@ -57,8 +57,12 @@ impl Counts {
         for (path, now) in &self.0 {
             let limit = before.0.get(path).map(|before| before * (1.0 + GROWTH));
             let (remark, failed) = match (before.0.get(path), limit) {
-                (Some(before), Some(limit)) if *now > limit => (format!("was {before}: MORE THAN A TENTH MORE"), true),
-                (Some(before), _) if *now < before * (1.0 - GROWTH) => (format!("was {before}: a tenth less, write it down"), false),
+                (Some(before), Some(limit)) if *now > limit => {
+                    (format!("was {before}: MORE THAN A TENTH MORE"), true)
+                }
+                (Some(before), _) if *now < before * (1.0 - GROWTH) => {
+                    (format!("was {before}: a tenth less, write it down"), false)
+                }
                 (Some(before), _) => (format!("was {before}"), false),
                 (None, _) => ("was not counted before".to_owned(), true),
             };

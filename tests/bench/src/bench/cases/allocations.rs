@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use tower::{Layer, Service, ServiceExt, service_fn};
-use tripwit::tower::BreakerLayer;
 use tripwit::Breakers;
+use tripwit::tower::BreakerLayer;
 use tripwit_bench::{Guarding, allocations, work};
 
 use crate::group::runtime;
@@ -32,7 +32,8 @@ const KEY: &str = "orders";
 
 fn counted(breakers: &Breakers) -> Result<u64> {
     let (runtime, breaker) = (runtime()?, breakers.breaker(KEY)?);
-    let mut service = BreakerLayer::new(breakers.clone(), |_: &u64| KEY).layer(service_fn(async |input| work(input)));
+    let mut service =
+        BreakerLayer::new(breakers.clone(), |_: &u64| KEY).layer(service_fn(async |input| work(input)));
     let mut calls = |calls: u64| {
         for input in 0..calls {
             drop(breaker.call_blocking(|| work(input)));

@@ -21,7 +21,11 @@ pub(crate) fn group() -> Result<Group> {
     let recloser = awaited(AsyncRecloser::from(peers::recloser()), Pace::Ready, &inputs);
     group.add(Subject::Recloser, peers::RECLOSER, recloser);
     let failsafe = awaited(peers::failsafe_consecutive(), Pace::Ready, &inputs);
-    group.add(Subject::FailsafeConsecutive, peers::FAILSAFE_CONSECUTIVE, failsafe);
+    group.add(
+        Subject::FailsafeConsecutive,
+        peers::FAILSAFE_CONSECUTIVE,
+        failsafe,
+    );
     let failsafe = awaited(peers::failsafe_default(), Pace::Ready, &inputs);
     group.add(Subject::FailsafeDefault, peers::FAILSAFE_DEFAULT, failsafe);
     Ok(group)

@@ -36,9 +36,17 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
     let samples = add(2 * BOUND..keys)?;
     let resident = machine::resident()? as f64 - resident_before as f64;
     results.figure("keys through the bounded registry", keys as f64, "keys");
-    results.figure("growth of the bounded registry, host", (held() - held_before) as f64, "bytes");
+    results.figure(
+        "growth of the bounded registry, host",
+        (held() - held_before) as f64,
+        "bytes",
+    );
     results.figure(GROWTH, resident / 1024.0, "KiB");
-    results.figure("circuits in the bounded registry at the end", breakers.len() as f64, "circuits");
+    results.figure(
+        "circuits in the bounded registry at the end",
+        breakers.len() as f64,
+        "circuits",
+    );
     results.rows.push(Row {
         name: "attach in another's place".to_owned(),
         subject: Subject::Tripwit,

@@ -18,7 +18,11 @@ pub(crate) const OPTION: &str = "--cold-start";
 pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let cache = folder.path().join("cache");
-    results.figure("cold start, component compiled", once(&cache)? / MILLISECOND, "ms");
+    results.figure(
+        "cold start, component compiled",
+        once(&cache)? / MILLISECOND,
+        "ms",
+    );
     let starts = (0..effort.of(40, 10)).map(|_| once(&cache));
     results.rows.push(Row {
         name: NAME.to_owned(),
@@ -43,7 +47,10 @@ fn once(cache: &Path) -> Result<f64> {
     let run = Command::new(program).arg(OPTION).arg(cache).output()?;
     ensure!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let printed = String::from_utf8(run.stdout)?;
-    printed.trim().parse().with_context(|| format!("{printed:?} is no number"))
+    printed
+        .trim()
+        .parse()
+        .with_context(|| format!("{printed:?} is no number"))
 }
 
 /// What that process does, from its first line on. Gives the nanoseconds that it took.

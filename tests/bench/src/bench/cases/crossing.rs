@@ -17,10 +17,18 @@ pub(crate) fn group() -> Result<Group> {
     group.add(Subject::Bare, "", blocking(Bare, &Inputs::healthy()));
     for guarding in [Guarding::Consecutive, Guarding::WindowCount] {
         group.add_named(ACQUIRE, guarding, start(guarding, |circuit| circuit.acquire()));
-        group.add_named(SETTLE, guarding, start(guarding, |circuit| circuit.settle(Outcome::Success)));
+        group.add_named(
+            SETTLE,
+            guarding,
+            start(guarding, |circuit| circuit.settle(Outcome::Success)),
+        );
         let start = start(guarding, |circuit| circuit.settle_successes());
         group.add_named("crossing, settle-successes", guarding, start);
-        group.add_named("crossing, lease-of", guarding, self::start(guarding, |circuit| circuit.lease_of()));
+        group.add_named(
+            "crossing, lease-of",
+            guarding,
+            self::start(guarding, |circuit| circuit.lease_of()),
+        );
     }
     Ok(group)
 }
@@ -47,7 +55,11 @@ impl Circuit {
         let Standing::Admit(ticket) = instance.lease_of(number)?.standing else {
             bail!("a new circuit does not admit");
         };
-        Ok(Self { instance, number, ticket })
+        Ok(Self {
+            instance,
+            number,
+            ticket,
+        })
     }
 
     /// # Errors
@@ -88,7 +100,11 @@ impl Circuit {
 ///
 /// When the component does not start.
 pub(crate) fn instance(guarding: Guarding) -> Result<Instance> {
-    Ok(Instance::start(&guarding.policy()?, SystemClock, &Setup::default())?)
+    Ok(Instance::start(
+        &guarding.policy()?,
+        SystemClock,
+        &Setup::default(),
+    )?)
 }
 
 /// Adds a circuit, and gives its number.
@@ -109,7 +125,11 @@ fn start(guarding: Guarding, cross: fn(&mut Circuit) -> Result<()>) -> Start {
         let mut circuit = Circuit::new(guarding)?;
         Ok(Box::new(move |calls| {
             let failed = (0..calls).filter(|_| cross(&mut circuit).is_err()).count();
-            if failed == 0 { Ending::Made } else { Ending::Rejected }
+            if failed == 0 {
+                Ending::Made
+            } else {
+                Ending::Rejected
+            }
         }))
     })
 }
@@ -122,7 +142,11 @@ pub(crate) fn told_of_each(guarding: Guarding, inputs: &Inputs) -> Start {
         Ok(Box::new(move |calls| {
             let mut ending = Ending::Made;
             for input in inputs.each(calls) {
-                let outcome = if work(input).is_ok() { Outcome::Success } else { Outcome::Failure };
+                let outcome = if work(input).is_ok() {
+                    Outcome::Success
+                } else {
+                    Outcome::Failure
+                };
                 if circuit.settle(outcome).is_err() {
                     ending = Ending::Rejected;
                 }

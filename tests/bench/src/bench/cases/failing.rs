@@ -36,9 +36,17 @@ fn group(name: &'static str, inputs: &Inputs) -> Result<Group> {
         let breaker = guarding.breakers()?.breaker("orders")?;
         group.add(Subject::Tripwit, guarding, blocking(breaker, inputs));
     }
-    group.add(Subject::Recloser, peers::RECLOSER, blocking(peers::recloser(), inputs));
+    group.add(
+        Subject::Recloser,
+        peers::RECLOSER,
+        blocking(peers::recloser(), inputs),
+    );
     let failsafe = blocking(peers::failsafe_consecutive(), inputs);
-    group.add(Subject::FailsafeConsecutive, peers::FAILSAFE_CONSECUTIVE, failsafe);
+    group.add(
+        Subject::FailsafeConsecutive,
+        peers::FAILSAFE_CONSECUTIVE,
+        failsafe,
+    );
     let failsafe = blocking(peers::failsafe_default(), inputs);
     group.add(Subject::FailsafeDefault, peers::FAILSAFE_DEFAULT, failsafe);
     Ok(group)

@@ -19,10 +19,22 @@ pub(crate) fn group() -> Result<Group> {
     let breakers = Guarding::Consecutive.breakers()?;
     let circuits = (0..CIRCUITS).map(|number| breakers.breaker(&sixteen_byte_key(number)));
     let circuits = Many(circuits.collect::<Result<Vec<_>, _>>()?);
-    group.add(Subject::Tripwit, Guarding::Consecutive, blocking(circuits, &inputs));
-    group.add(Subject::Recloser, peers::RECLOSER, blocking(many(peers::recloser), &inputs));
+    group.add(
+        Subject::Tripwit,
+        Guarding::Consecutive,
+        blocking(circuits, &inputs),
+    );
+    group.add(
+        Subject::Recloser,
+        peers::RECLOSER,
+        blocking(many(peers::recloser), &inputs),
+    );
     let failsafe = blocking(many(peers::failsafe_consecutive), &inputs);
-    group.add(Subject::FailsafeConsecutive, peers::FAILSAFE_CONSECUTIVE, failsafe);
+    group.add(
+        Subject::FailsafeConsecutive,
+        peers::FAILSAFE_CONSECUTIVE,
+        failsafe,
+    );
     let failsafe = blocking(many(peers::failsafe_default), &inputs);
     group.add(Subject::FailsafeDefault, peers::FAILSAFE_DEFAULT, failsafe);
     Ok(group)

@@ -22,7 +22,11 @@ pub(crate) fn group() -> Result<Group> {
     let recloser = blocking(tripped(peers::recloser()), &inputs);
     group.add_rejecting(Subject::Recloser, peers::RECLOSER, recloser);
     let failsafe = blocking(tripped(peers::failsafe_consecutive()), &inputs);
-    group.add_rejecting(Subject::FailsafeConsecutive, peers::FAILSAFE_CONSECUTIVE, failsafe);
+    group.add_rejecting(
+        Subject::FailsafeConsecutive,
+        peers::FAILSAFE_CONSECUTIVE,
+        failsafe,
+    );
     let failsafe = blocking(tripped(peers::failsafe_default()), &inputs);
     group.add_rejecting(Subject::FailsafeDefault, peers::FAILSAFE_DEFAULT, failsafe);
     group.add_named(clock_reading_beside(NAME), "", clock_reading());

@@ -18,7 +18,11 @@ pub(crate) fn healthy() -> Result<Group> {
     let mut group = Group::new("healthy, tower", &[1]);
     group.add(Subject::Bare, "", called(bare(Pace::Ready), &inputs));
     for guarding in [Guarding::Consecutive, Guarding::WindowCount, Guarding::WindowTime] {
-        group.add(Subject::Tripwit, guarding, called(tripwit(guarding, Pace::Ready)?, &inputs));
+        group.add(
+            Subject::Tripwit,
+            guarding,
+            called(tripwit(guarding, Pace::Ready)?, &inputs),
+        );
         let peer = peers::tower_resilience(guarding)?.layer(bare(Pace::Ready));
         group.add(Subject::TowerResilience, guarding, called(peer, &inputs));
     }
@@ -40,7 +44,11 @@ fn with_timeout(name: &'static str, pace: Pace) -> Result<Group> {
     let mut group = Group::new(name, &[1]);
     group.add(Subject::Bare, "", called(bare(pace), &inputs));
     let guarding = Guarding::ConsecutiveTimeout;
-    group.add(Subject::Tripwit, guarding, called(tripwit(guarding, pace)?, &inputs));
+    group.add(
+        Subject::Tripwit,
+        guarding,
+        called(tripwit(guarding, pace)?, &inputs),
+    );
     let timeout = service_fn(move |input| tokio::time::timeout(Guarding::CALL_TIMEOUT, pace.work(input)));
     group.add(Subject::TokioTimeout, "", called(timeout, &inputs));
     Ok(group)
@@ -66,20 +74,27 @@ pub(crate) fn failing() -> Result<Group> {
     let (inputs, guarding) = (Inputs::failing(4, 5), Guarding::Consecutive);
     let mut group = Group::new("failing below the threshold, tower", &[1]);
     group.add(Subject::Bare, "", called(bare(Pace::Ready), &inputs));
-    group.add(Subject::Tripwit, guarding, called(tripwit(guarding, Pace::Ready)?, &inputs));
+    group.add(
+        Subject::Tripwit,
+        guarding,
+        called(tripwit(guarding, Pace::Ready)?, &inputs),
+    );
     let peer = peers::tower_resilience(guarding)?.layer(bare(Pace::Ready));
     group.add(Subject::TowerResilience, guarding, called(peer, &inputs));
     Ok(group)
 }
 
-fn bare(pace: Pace) -> impl Service<u64, Response = u64, Error = Refused, Future: Send> + Clone + Send + Sync + 'static {
+fn bare(
+    pace: Pace,
+) -> impl Service<u64, Response = u64, Error = Refused, Future: Send> + Clone + Send + Sync + 'static {
     service_fn(move |input| pace.work(input))
 }
 
 fn tripwit(
     guarding: Guarding,
     pace: Pace,
-) -> Result<impl Service<u64, Response = u64, Error = ServiceError<Refused>> + Clone + Send + Sync + 'static> {
+) -> Result<impl Service<u64, Response = u64, Error = ServiceError<Refused>> + Clone + Send + Sync + 'static>
+{
     Ok(BreakerLayer::new(guarding.breakers()?, |_: &u64| KEY).layer(bare(pace)))
 }
 

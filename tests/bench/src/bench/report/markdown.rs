@@ -40,7 +40,11 @@ pub(crate) fn write(
 }
 
 fn about(machine: &Machine) -> String {
-    let versions: Vec<_> = machine.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let versions: Vec<_> = machine
+        .versions
+        .iter()
+        .map(|(name, version)| format!("{name} {version}"))
+        .collect();
     format!(
         "Measured on {} ({}, {} threads, Linux {}) with {}: {}.",
         machine.date,
@@ -54,7 +58,9 @@ fn about(machine: &Machine) -> String {
 
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 const INTRODUCTION: &str = "\

@@ -32,7 +32,11 @@ const NOBODYS: &str = "#c8ccd1";
 ///
 /// When the file cannot be written.
 pub(crate) fn write(path: &Path, results: &Results) -> Result<()> {
-    let panels: Vec<_> = results.by_name().into_iter().filter_map(|(name, rows)| panel(name, rows)).collect();
+    let panels: Vec<_> = results
+        .by_name()
+        .into_iter()
+        .filter_map(|(name, rows)| panel(name, rows))
+        .collect();
     svg::save(path, &draw(&panels)).with_context(|| format!("cannot write the plot {}", path.display()))
 }
 
@@ -44,7 +48,9 @@ fn panel<'a>(name: &'a str, rows: Vec<&'a Row>) -> Option<(&'a str, Vec<&'a Row>
 }
 
 fn draw(panels: &[(&str, Vec<&Row>)]) -> Document {
-    let heights = panels.iter().map(|(_, rows)| rows.len() as f64 * STEP + PANEL_GAP);
+    let heights = panels
+        .iter()
+        .map(|(_, rows)| rows.len() as f64 * STEP + PANEL_GAP);
     let height = TOP + heights.sum::<f64>();
     let mut document = Document::new()
         .set("viewBox", format!("0 0 {WIDTH} {height:.0}"))
@@ -53,7 +59,15 @@ fn draw(panels: &[(&str, Vec<&Row>)]) -> Document {
         .set("font-family", "system-ui, sans-serif")
         .set("font-size", 12)
         .add(rectangle(0.0, 0.0, WIDTH, height, "#ffffff"))
-        .add(text(20.0, 28.0, "Nanoseconds a call, the call itself included; less is better", INK).set("font-size", 16));
+        .add(
+            text(
+                20.0,
+                28.0,
+                "Nanoseconds a call, the call itself included; less is better",
+                INK,
+            )
+            .set("font-size", 16),
+        );
     let mut top = TOP;
     for (name, rows) in panels {
         document = document.add(text(20.0, top, name, INK).set("font-weight", 600));
@@ -94,7 +108,10 @@ fn bars(rows: &[&Row], top: f64) -> Group {
         } else {
             format!("{}: {}", row.subject.name(), row.policy)
         };
-        let spread = format!("{:.1} ns, quartiles {:.1} to {:.1}", row.time.ns, row.time.low, row.time.high);
+        let spread = format!(
+            "{:.1} ns, quartiles {:.1} to {:.1}",
+            row.time.ns, row.time.low, row.time.high
+        );
         let end = x(row.time.ns);
         group = group
             .add(text(LEFT - 8.0, y + BAR - 2.0, &label, INK).set("text-anchor", "end"))
@@ -112,11 +129,18 @@ fn x(ns: f64) -> f64 {
 }
 
 fn shown(ns: f64) -> String {
-    if ns < 99.95 { format!("{ns:.1}") } else { format!("{ns:.0}") }
+    if ns < 99.95 {
+        format!("{ns:.1}")
+    } else {
+        format!("{ns:.0}")
+    }
 }
 
 fn text(x: f64, y: f64, content: &str, colour: &str) -> Text {
-    Text::new(content).set("x", round(x)).set("y", round(y)).set("fill", colour)
+    Text::new(content)
+        .set("x", round(x))
+        .set("y", round(y))
+        .set("fill", colour)
 }
 
 fn rectangle(x: f64, y: f64, width: f64, height: f64, colour: &str) -> Rectangle {
@@ -143,7 +167,11 @@ mod tests {
             subject,
             threads: 1,
             policy: "a <policy>".into(),
-            time: Spread { ns, low: ns, high: ns },
+            time: Spread {
+                ns,
+                low: ns,
+                high: ns,
+            },
             ratio: None,
         }
     }
@@ -152,7 +180,12 @@ mod tests {
     fn a_bar_is_ten_times_as_much_each_fifth_of_the_scale() {
         let rows = [row(Subject::Bare, 10.0), row(Subject::Tripwit, 100.0)];
         let drawn = draw(&[("healthy", rows.iter().collect())]).to_string();
-        for part in ["width=\"112.0\"", "width=\"224.0\"", "a &lt;policy&gt;", ">healthy<"] {
+        for part in [
+            "width=\"112.0\"",
+            "width=\"224.0\"",
+            "a &lt;policy&gt;",
+            ">healthy<",
+        ] {
             assert!(drawn.contains(part), "{part} is missing in {drawn}");
         }
     }

@@ -40,7 +40,13 @@ pub(crate) fn targets(targets: &[Target]) -> Table {
             Some(measured) => (number(measured), "**missed**"),
             None => (String::new(), "**not measured**"),
         };
-        table.add_row([&target.what, &number(target.limit), &measured, target.unit, verdict]);
+        table.add_row([
+            &target.what,
+            &number(target.limit),
+            &measured,
+            target.unit,
+            verdict,
+        ]);
     }
     table
 }
