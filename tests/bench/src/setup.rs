@@ -99,9 +99,14 @@ impl Guarding {
     ///
     /// When the component cannot be loaded.
     pub fn builder(self) -> Result<BreakersBuilder> {
-        Ok(Breakers::builder(self.policy()?)
+        Ok(self.builder_of(self.policy()?))
+    }
+
+    /// The same, of a policy that was loaded in another way.
+    pub fn builder_of(self, policy: Policy) -> BreakersBuilder {
+        Breakers::builder(policy)
             .settings(self.settings())
-            .telemetry(metrics()))
+            .telemetry(metrics())
     }
 
     /// Circuits under it.

@@ -35,21 +35,23 @@ pub fn work(input: u64) -> Result<u64, Refused> {
 pub struct Inputs(Vec<u64>);
 
 impl Inputs {
+    /// After so many calls, or a multiple of them, every pattern is at its end.
+    pub const PERIOD: u64 = 200;
+
     /// Of every `out_of` calls so many fail, and then the others succeed.
     ///
     /// # Panics
     ///
-    /// When more are to fail than there are.
+    /// When the pattern does not fit into the period.
     #[must_use]
     pub fn failing(failures: u64, out_of: u64) -> Self {
         assert!(
-            failures <= out_of && out_of > 0,
-            "{failures} of {out_of} cannot fail"
+            Self::PERIOD.is_multiple_of(out_of),
+            "{out_of} does not divide {}",
+            Self::PERIOD
         );
-        // So many that the loop over them costs the same, whatever the pattern.
-        let times = 200_u64.div_ceil(out_of);
         let input = |at: u64| if at % out_of < failures { at | FAILS } else { at };
-        Self((0..out_of * times).map(input).collect())
+        Self((0..Self::PERIOD).map(input).collect())
     }
 
     /// No call fails.
@@ -62,7 +64,7 @@ impl Inputs {
     #[must_use]
     pub fn healthy_at_random() -> Self {
         let spread = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1;
-        Self((0..100_000).map(spread).collect())
+        Self((0..500 * Self::PERIOD).map(spread).collect())
     }
 
     /// So many inputs, one after the other, and from the beginning again.

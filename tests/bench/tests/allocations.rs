@@ -1,4 +1,5 @@
 //! Calls that are healthy or rejected allocate nothing, whichever way they are made, with metrics on.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

@@ -3,8 +3,9 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tripwit::{Clock, SystemClock};
+use tripwit_bench::Inputs;
 
 use crate::group::{Entry, Group, Round};
 use crate::results::{Row, Spread};
@@ -63,13 +64,16 @@ pub(crate) fn measure(group: &Group, effort: Effort) -> Result<Vec<Row>> {
                 meeting.meet(arrived);
                 let round = rounds.as_mut().ok().and_then(|rounds| rounds.get_mut(turn.entry));
                 let calls = calls.get(turn.entry).copied().unwrap_or(1);
-                times.push(round.map_or(Ok(0.0), |round| timed(group, turn.entry, round, calls)));
+                let time = round
+                    .map(|round| timed(group, turn.entry, round, calls))
+                    .transpose();
+                times.push(time);
             } else {
-                times.push(Ok(0.0));
                 arrived += turn.threads;
+                times.push(Ok(None));
             }
         }
-        rounds.and_then(|_| times.into_iter().collect::<Result<Vec<f64>>>())
+        rounds.and_then(|_| times.into_iter().collect::<Result<Vec<_>>>())
     };
     let times = std::thread::scope(|threads| {
         let others: Vec<_> = (1..lanes)
@@ -81,7 +85,31 @@ pub(crate) fn measure(group: &Group, effort: Effort) -> Result<Vec<Row>> {
         }
         times.into_iter().collect::<Result<Vec<_>>>()
     })?;
-    Ok(rows(group, &turns, &times))
+    rows(group, &turns, &times)
+}
+
+/// One thread's part of a turn, in nanoseconds since the clock began.
+#[derive(Clone, Copy, Debug)]
+struct Time {
+    start: u64,
+    end: u64,
+    calls: u64,
+}
+
+impl Time {
+    fn each(self) -> f64 {
+        (self.end - self.start) as f64 / self.calls as f64
+    }
+}
+
+/// Nanoseconds a call in a turn; of several threads those of the slowest. None where the quickest was hardly ever beside
+/// the others: so it is where there are fewer processors than threads, or other programs are busy.
+fn together(times: &[Time]) -> Option<f64> {
+    let first_end = times.iter().map(|time| time.end).min()?;
+    let last_start = times.iter().map(|time| time.start).max()?;
+    let quickest = times.iter().map(|time| time.end - time.start).min()?;
+    let shared = first_end.saturating_sub(last_start);
+    (shared as f64 >= 0.7 * quickest as f64).then(|| times.iter().map(|time| time.each()).fold(0.0, f64::max))
 }
 
 /// One entry's round on so many threads.
@@ -121,17 +149,17 @@ fn prepared(entry: &Entry) -> Result<Round> {
     (entry.start)().with_context(|| format!("cannot prepare {}", entry.subject.name()))
 }
 
-/// How many calls of each entry a round takes.
+/// How many calls of each entry a round takes: all of them end with their patterns.
 fn calibrate(group: &Group, effort: Effort) -> Result<Vec<u64>> {
     let calls = |entry: (usize, &Entry)| {
         let mut round = prepared(entry.1)?;
-        let mut calls = 100;
+        let mut calls = Inputs::PERIOD;
         loop {
-            let each = timed(group, entry.0, &mut round, calls)?;
-            let fit = (effort.round as f64 / each.max(0.1)) as u64;
-            // Well warmed up once it runs for a third of a round.
+            let each = timed(group, entry.0, &mut round, calls)?.each();
+            let fit = (effort.round as f64 / each.max(0.1)) as u64 / Inputs::PERIOD * Inputs::PERIOD;
+            // Warmed up once it runs for a third of a round.
             if fit / 3 < calls {
-                return Ok(fit.max(1));
+                return Ok(fit.max(Inputs::PERIOD));
             }
             calls *= 4;
         }
@@ -139,11 +167,10 @@ fn calibrate(group: &Group, effort: Effort) -> Result<Vec<u64>> {
     group.entries.iter().enumerate().map(calls).collect()
 }
 
-/// Nanoseconds a call.
-fn timed(group: &Group, entry: usize, round: &mut Round, calls: u64) -> Result<f64> {
+fn timed(group: &Group, entry: usize, round: &mut Round, calls: u64) -> Result<Time> {
     let start = SystemClock.monotonic();
     let ending = round(calls);
-    let time = SystemClock.monotonic() - start;
+    let end = SystemClock.monotonic();
     if let Some(entry) = group.entries.get(entry).filter(|entry| entry.ends != ending) {
         let (name, subject) = (group.name, entry.subject.name());
         bail!(
@@ -151,38 +178,98 @@ fn timed(group: &Group, entry: usize, round: &mut Round, calls: u64) -> Result<f
             entry.policy
         );
     }
-    Ok(time as f64 / calls as f64)
+    Ok(Time { start, end, calls })
 }
 
-/// Of several threads the slowest counts.
-fn rows(group: &Group, turns: &[Turn], times: &[Vec<f64>]) -> Vec<Row> {
-    let samples = |entry: usize, threads: usize| -> Vec<f64> {
-        let slowest = |at: usize| {
-            times
-                .iter()
-                .filter_map(|lane| lane.get(at))
-                .copied()
-                .fold(0.0, f64::max)
-        };
-        let of_entry = turns
-            .iter()
-            .enumerate()
-            .filter(|(_, turn)| turn.entry == entry && turn.threads == threads);
-        of_entry.map(|(at, _)| slowest(at)).collect()
-    };
+fn rows(group: &Group, turns: &[Turn], times: &[Vec<Option<Time>>]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for &threads in group.threads {
         for (index, entry) in group.entries.iter().enumerate() {
+            let turns = turns
+                .iter()
+                .enumerate()
+                .filter(|(_, turn)| turn.entry == index && turn.threads == threads);
+            let lanes = |at: usize| times.iter().filter_map(|lane| *lane.get(at)?).collect::<Vec<_>>();
+            let samples: Vec<_> = turns.filter_map(|(at, _)| together(&lanes(at))).collect();
+            ensure!(
+                !samples.is_empty(),
+                "{}: {threads} threads never ran at the same time; others are too busy on this machine",
+                group.name
+            );
             rows.push(Row {
                 name: entry.name.clone().unwrap_or_else(|| group.name.to_owned()),
                 subject: entry.subject,
                 threads,
                 policy: entry.policy.clone(),
-                time: Spread::of(samples(index, threads)),
+                time: Spread::of(samples),
                 ratio: None,
             });
         }
     }
     Row::fill_ratios(&mut rows);
-    rows
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::Bare;
+    use crate::subject::Subject;
+
+    #[test]
+    fn of_threads_that_run_together_the_slower_one_counts() {
+        let time = |start, end| Time {
+            start,
+            end,
+            calls: 10,
+        };
+        assert_eq!(together(&[time(0, 100)]), Some(10.0));
+        assert_eq!(together(&[time(0, 100), time(10, 130)]), Some(12.0));
+        assert_eq!(together(&[time(0, 100), time(0, 900)]), Some(90.0));
+        assert_eq!(together(&[time(0, 100), time(90, 190)]), None);
+        assert_eq!(together(&[]), None);
+    }
+
+    #[test]
+    fn each_round_has_every_turn_once_and_begins_with_another_one() {
+        let mut group = Group::new("group", &[1, 2]);
+        for _ in 0..3 {
+            group.add(
+                Subject::Bare,
+                "",
+                crate::group::blocking(Bare, &Inputs::healthy()),
+            );
+        }
+        let effort = Effort {
+            rounds: 6,
+            ..Effort::QUICK
+        };
+        let turns: Vec<_> = turns(&group, effort)
+            .iter()
+            .map(|turn| (turn.entry, turn.threads))
+            .collect();
+        let rounds: Vec<_> = turns.chunks(6).collect();
+        assert_eq!(rounds.len(), 6);
+        for (number, round) in rounds.iter().enumerate() {
+            assert_eq!(round[0], rounds[0][number]);
+            let mut sorted = round.to_vec();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [(0, 1), (0, 2), (1, 1), (1, 2), (2, 1), (2, 2)]);
+        }
+    }
+
+    #[test]
+    fn a_call_that_ends_as_it_should_not_is_an_error() {
+        let mut group = Group::new("group", &[1]);
+        group.add_rejecting(
+            Subject::Bare,
+            "",
+            crate::group::blocking(Bare, &Inputs::healthy()),
+        );
+        let error = measure(&group, Effort::QUICK).unwrap_err();
+        assert!(
+            error.to_string().contains("a call of bare under  ended as Made"),
+            "{error}"
+        );
+    }
 }

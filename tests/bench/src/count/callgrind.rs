@@ -1,44 +1,40 @@
 //! Runs this program under callgrind.
 
+use std::path::Path as File;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use tripwit_bench::Inputs;
 
-use crate::path::Path;
+use crate::path::{COUNTED, Path};
 
-/// So many calls, and twice as many: the difference is what they take, and what comes before them cancels out.
-const CALLS: u64 = 50_000;
+/// So many calls are counted.
+const CALLS: u64 = 50 * Inputs::PERIOD;
 
-/// How many instructions a call on this path takes.
+/// How many instructions a call on this path takes. The component is taken from the cache: under callgrind it would be compiled for
+/// minutes.
 ///
 /// # Errors
 ///
 /// When valgrind is not there, or does not count.
-pub(crate) fn instructions(path: Path) -> Result<f64> {
-    let once = total(path, CALLS)?;
-    let twice = total(path, 2 * CALLS)?;
-    ensure!(
-        twice > once,
-        "{}: more calls take no more instructions",
-        path.name()
-    );
-    Ok((twice - once) as f64 / CALLS as f64)
-}
-
-/// All instructions of a process that makes so many calls.
-fn total(path: Path, calls: u64) -> Result<u64> {
+pub(crate) fn instructions(path: Path, cache: &File) -> Result<u64> {
     let folder = tempfile::tempdir()?;
     let counted = folder.path().join("callgrind.out");
     let run = Command::new("valgrind")
         .arg("--tool=callgrind")
         .arg(format!("--callgrind-out-file={}", counted.display()))
+        .arg(format!("--toggle-collect={COUNTED}"))
         .arg(std::env::current_exe()?)
-        .args(["--run", path.name(), "--calls", &calls.to_string()])
+        .args(["--run", path.name(), "--calls", &CALLS.to_string(), "--cache"])
+        .arg(cache)
         .output()
         .context("valgrind does not start: install it, or run .ci/run counts, which does")?;
     ensure!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let counted = std::fs::read_to_string(counted)?;
-    total_of(&counted).with_context(|| format!("no total in what callgrind wrote about {}", path.name()))
+    let total = total_of(&counted)
+        .with_context(|| format!("no total in what callgrind wrote about {}", path.name()))?;
+    ensure!(total > 0, "callgrind saw nothing of {COUNTED}");
+    Ok(total / CALLS)
 }
 
 /// The sum in callgrind's file.

@@ -8,11 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 /// Instructions a call, by path.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Counts(BTreeMap<String, f64>);
-
-/// By how much a count may grow.
-const GROWTH: f64 = 0.1;
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts(BTreeMap<String, u64>);
 
 /// What a comparison came to: its text says it all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +40,9 @@ impl Counts {
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// A whole number will do: what is left of it is how often a list grew.
-    pub(crate) fn insert(&mut self, path: &str, instructions: f64) {
-        self.0.insert(path.to_owned(), instructions.round());
+    /// Takes note of a path.
+    pub(crate) fn insert(&mut self, path: &str, instructions: u64) {
+        self.0.insert(path.to_owned(), instructions);
     }
 
     /// Holds these against those that were counted before.
@@ -55,16 +52,16 @@ impl Counts {
             text: String::new(),
         };
         for (path, now) in &self.0 {
-            let limit = before.0.get(path).map(|before| before * (1.0 + GROWTH));
-            let (remark, failed) = match (before.0.get(path), limit) {
-                (Some(before), Some(limit)) if *now > limit => {
+            let (remark, failed) = match before.0.get(path) {
+                None => ("was not counted before".to_owned(), true),
+                Some(before) if now * 10 > before * 11 => {
                     (format!("was {before}: MORE THAN A TENTH MORE"), true)
                 }
-                (Some(before), _) if *now < before * (1.0 - GROWTH) => {
-                    (format!("was {before}: a tenth less, write it down"), false)
-                }
-                (Some(before), _) => (format!("was {before}"), false),
-                (None, _) => ("was not counted before".to_owned(), true),
+                Some(before) if now * 10 < before * 9 => (
+                    format!("was {before}: more than a tenth less, write it down"),
+                    false,
+                ),
+                Some(before) => (format!("was {before}"), false),
             };
             verdict.failed |= failed;
             verdict.text += &format!("{path:<16} {now:>8} instructions a call, {remark}\n");
@@ -98,7 +95,7 @@ Where that is as it should be, write the new counts down and say in the commit w
 mod tests {
     use super::*;
 
-    fn counts(instructions: f64) -> Counts {
+    fn counts(instructions: u64) -> Counts {
         let mut counts = Counts::default();
         counts.insert("healthy", instructions);
         counts
@@ -106,14 +103,14 @@ mod tests {
 
     #[test]
     fn more_than_a_tenth_more_fails() {
-        assert!(!counts(110.0).against(&counts(100.0)).failed);
-        assert!(counts(111.0).against(&counts(100.0)).failed);
-        assert!(!counts(1.0).against(&counts(100.0)).failed);
+        assert!(!counts(110).against(&counts(100)).failed);
+        assert!(counts(111).against(&counts(100)).failed);
+        assert!(!counts(1).against(&counts(100)).failed);
     }
 
     #[test]
     fn a_path_that_was_not_counted_before_fails_and_says_how_to_renew() {
-        let verdict = counts(1.0).against(&Counts::default());
+        let verdict = counts(1).against(&Counts::default());
         assert!(verdict.failed);
         assert!(verdict.to_string().ends_with(RENEW));
     }
@@ -122,8 +119,8 @@ mod tests {
     fn what_is_written_down_is_read_back() -> Result<()> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("instructions.json");
-        counts(7.4).write(&path)?;
-        assert_eq!(Counts::read(&path)?, counts(7.0));
+        counts(7).write(&path)?;
+        assert_eq!(Counts::read(&path)?, counts(7));
         assert!(Counts::read(&folder.path().join("none")).is_err());
         Ok(())
     }

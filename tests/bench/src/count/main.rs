@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
+use tripwit::Policy;
 
 use crate::callgrind::instructions;
-use crate::counts::{Counts, Verdict};
+use crate::counts::Counts;
 use crate::path::Path;
 
 mod callgrind;
@@ -25,22 +26,28 @@ struct Options {
     #[arg(long, value_name = "FILE", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.json"))]
     counts: PathBuf,
     /// Be the program that is counted, and make calls on this path
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, requires = "cache")]
     run: Option<Path>,
     /// How many of them
     #[arg(long, hide = true, default_value_t = 0)]
     calls: u64,
+    /// Where the component is, compiled
+    #[arg(long, hide = true)]
+    cache: Option<PathBuf>,
 }
 
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
-    if let Some(path) = options.run {
-        path.run(options.calls)?;
+    if let (Some(path), Some(cache)) = (options.run, options.cache) {
+        path.run(Policy::loader().cache(cache)?.consecutive()?, options.calls)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let folder = tempfile::tempdir()?;
+    let cache = folder.path().join("cache");
+    Policy::loader().cache(&cache)?.consecutive()?;
     let mut counted = Counts::default();
     for path in Path::ALL {
-        counted.insert(path.name(), instructions(path)?);
+        counted.insert(path.name(), instructions(path, &cache)?);
     }
     if options.renew {
         counted.write(&options.counts)?;
@@ -49,8 +56,9 @@ fn main() -> Result<ExitCode> {
     }
     let verdict = counted.against(&Counts::read(&options.counts)?);
     println!("{verdict}");
-    Ok(match verdict {
-        Verdict { failed: true, .. } => ExitCode::FAILURE,
-        Verdict { failed: false, .. } => ExitCode::SUCCESS,
+    Ok(if verdict.failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
     })
 }

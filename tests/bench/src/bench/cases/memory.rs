@@ -1,14 +1,12 @@
 //! What a circuit takes of memory.
 //!
 //! The host's part is what it asks the allocator for. The component's part is by how much the memory of an instance grows
-//! that has as many circuits of the same keys as one shard. The resident set of the process, which holds both and what the
-//! allocator itself needs, is shown beside them.
+//! that has as many circuits of the same keys as one shard.
 
 use anyhow::Result;
 use tripwit_bench::{Guarding, held, sixteen_byte_key};
 
 use super::crossing;
-use crate::machine;
 use crate::results::Results;
 use crate::runner::Effort;
 
@@ -24,12 +22,11 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
         .shards(shards)
         .max_circuits(circuits)
         .build()?;
-    let (before, resident_before) = (held(), machine::resident()?);
+    let before = held();
     for number in 0..circuits {
         drop(breakers.breaker(&sixteen_byte_key(number))?);
     }
     let host = held() - before;
-    let resident = machine::resident()? - resident_before;
 
     let each = |bytes: f64| bytes / circuits as f64;
     results.figure(
@@ -40,11 +37,6 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
     results.figure("memory of a circuit, host", each(host as f64), "bytes");
     results.figure("memory of a circuit, component", each(guest as f64), "bytes");
     results.figure(TOGETHER, each(host as f64 + guest as f64), "bytes");
-    results.figure(
-        "memory of a circuit, resident set",
-        each(resident as f64),
-        "bytes",
-    );
     Ok(())
 }
 
