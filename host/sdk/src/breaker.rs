@@ -228,8 +228,28 @@ impl Breaker {
         (!self.breakers.env.ignore_leases).then_some(plain)
     }
 
-    #[inline(never)]
+    /// Asks to make a call that is not healthy: it is rejected in a few instructions, or may be anything.
+    #[inline(always)]
     pub(crate) fn hold_by_lease(&self) -> Result<Held, Rejection> {
+        match self.reject_plainly() {
+            Some(rejection) => Err(rejection),
+            None => self.ask(),
+        }
+    }
+
+    #[inline(always)]
+    fn reject_plainly(&self) -> Option<Rejection> {
+        let env = &self.breakers.env;
+        let (reason, left) = self.circuit.gate.reject_plainly(|| self.now())?;
+        if env.ignore_leases {
+            return None;
+        }
+        self.breakers.shard(self.shard).reject(env, reason);
+        Some(Rejection::new(&self.circuit.key, reason, Some(left)))
+    }
+
+    #[inline(never)]
+    fn ask(&self) -> Result<Held, Rejection> {
         self.breakers
             .shard(self.shard)
             .acquire(&self.breakers.env, &self.circuit)

@@ -43,6 +43,7 @@ pub struct Rejection {
 }
 
 impl Rejection {
+    #[inline]
     pub(crate) fn new(key: &Arc<str>, reason: RejectionReason, retry_after: Option<u64>) -> Self {
         Self {
             key: key.clone(),

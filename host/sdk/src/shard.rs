@@ -17,7 +17,7 @@ use crate::instance::Fault;
 use crate::machine::{Answer, Cx, Machine};
 use crate::regime::Regime;
 use crate::registry::Registry;
-use crate::rejection::Rejection;
+use crate::rejection::{Rejection, RejectionReason};
 use crate::settings::Settings;
 use crate::snapshots::Room;
 use crate::status::{Mode, Moved, Status, Transition};
@@ -84,6 +84,13 @@ impl Shard {
         result
     }
 
+    /// Takes note of a call that was rejected by its circuit's lease.
+    #[inline(always)]
+    pub(crate) fn reject(&self, env: &Env, reason: RejectionReason) {
+        self.outlet.give_out_left(env);
+        env.count(Ending::Rejected(reason));
+    }
+
     /// Asks to make one call.
     pub(crate) fn acquire(&self, env: &Env, circuit: &Circuit) -> Result<Held, Rejection> {
         let held = self.ask(env, circuit);
@@ -95,12 +102,6 @@ impl Shard {
 
     #[inline(always)]
     fn ask(&self, env: &Env, circuit: &Circuit) -> Result<Held, Rejection> {
-        if !env.ignore_leases
-            && let Some((reason, left)) = circuit.gate.reject_plainly(|| env.clock.monotonic())
-        {
-            self.outlet.give_out_left(env);
-            return Err(Rejection::new(&circuit.key, reason, Some(left)));
-        }
         if !env.ignore_leases
             && let Some(view) = circuit.gate.read()
         {

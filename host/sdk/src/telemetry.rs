@@ -216,6 +216,7 @@ impl Outlet {
     }
 
     /// Gives out what a thread that unwound has left behind, if one has. Costs one look at a flag where none has.
+    #[inline]
     pub(crate) fn give_out_left(&self, env: &Env) {
         if self.left_behind.load(Ordering::Relaxed) {
             self.give_out(env);
