@@ -258,7 +258,7 @@ impl Breaker {
     /// Says how an admitted call ended.
     #[inline(always)]
     pub(crate) fn end(&self, held: Held, verdict: Verdict) {
-        if verdict == Verdict::Success
+        if matches!(verdict, Verdict::Success)
             && let Some(plain) = held.plain
             && self
                 .circuit
