@@ -58,7 +58,10 @@ fn main() -> Result<ExitCode> {
     }
     let machine = Machine::here()?;
     let results = measure(&options)?;
-    let targets = targets::targets(&results);
+    let mut targets = targets::targets(&results);
+    if options.only.is_some() {
+        targets.retain(|target| target.measured.is_some());
+    }
     for (name, rows) in results.by_name() {
         println!("{name}\n{}\n", table::rows(rows));
     }

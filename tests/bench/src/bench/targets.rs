@@ -4,8 +4,7 @@ use serde::Serialize;
 use tripwit_bench::Guarding;
 
 use crate::cases::{
-    allocations, attach, bounded, clock_reading_beside, cold_start, crossing, failing, healthy, memory,
-    rejected, swap,
+    allocations, attach, bounded, clock_reading_beside, cold_start, failing, healthy, memory, rejected, swap,
 };
 use crate::results::Results;
 use crate::subject::Subject;
@@ -116,12 +115,8 @@ fn asked(seen: &Seen<'_>, all: &mut Vec<Target>) {
 fn circuits(seen: &Seen<'_>, all: &mut Vec<Target>) {
     let short = seen.on(attach::SHORT, Guarding::Consecutive, 1);
     let long = seen.on(attach::LONG, Guarding::Consecutive, 1);
-    let crossings = [crossing::ACQUIRE, crossing::SETTLE].map(|name| seen.on(name, Guarding::Consecutive, 1));
-    let crossing = crossings
-        .iter()
-        .copied()
-        .sum::<Option<f64>>()
-        .map(|both| both / 2.0);
+    let crossings = seen.on(attach::CROSSINGS, Guarding::Consecutive, 1);
+    let crossing = crossings.map(|two| two / 2.0);
     for name in [allocations::HEALTHY, allocations::REJECTED] {
         all.push(seen.figure(name, 0.0, name, "allocations"));
     }

@@ -4,35 +4,44 @@ use anyhow::Result;
 use tripwit::{Breakers, Clock, Settings, SystemClock};
 use tripwit_bench::{Guarding, metrics, sixteen_byte_key};
 
+use super::crossing::Circuit;
 use crate::results::{Results, Row, Spread};
 use crate::runner::Effort;
 use crate::subject::Subject;
 
-/// So many circuits are added at a time; their mean is one sample.
+/// So many are made at a time; their mean is one sample.
 const BATCH: usize = 500;
 
-/// Circuits that share a short settings text, and circuits that share a long one.
+/// Circuits that share a short settings text, circuits that share a long one, and crossings, in turns.
 pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
-    let circuits = effort.of(100_000, 10_000);
-    for (name, settings) in [(SHORT, Settings::default()), (LONG, every_setting())] {
-        let breakers = Breakers::builder(Guarding::Consecutive.policy()?)
+    let guarding = Guarding::Consecutive;
+    let breakers = |settings: Settings| {
+        Breakers::builder(guarding.policy()?)
             .settings(settings)
             .telemetry(metrics())
-            .build()?;
-        let keys: Vec<_> = (0..circuits).map(sixteen_byte_key).collect();
-        let mut samples = Vec::new();
-        for batch in keys.chunks(BATCH) {
-            let start = SystemClock.monotonic();
-            for key in batch {
-                breakers.breaker(key)?;
-            }
-            samples.push((SystemClock.monotonic() - start) as f64 / batch.len() as f64);
+            .build()
+            .map_err(anyhow::Error::from)
+    };
+    let (short, long) = (breakers(Settings::default())?, breakers(every_setting())?);
+    let mut circuit = Circuit::new(guarding)?;
+    let keys: Vec<_> = (0..effort.of(100_000, 10_000)).map(sixteen_byte_key).collect();
+    let mut samples = [const { Vec::new() }; 3];
+    for batch in keys.chunks(BATCH) {
+        let each = [
+            timed(batch, |key| Ok(drop(short.breaker(key)?)))?,
+            timed(batch, |key| Ok(drop(long.breaker(key)?)))?,
+            timed(batch, |_| circuit.acquire_and_settle())?,
+        ];
+        for (samples, sample) in samples.iter_mut().zip(each) {
+            samples.push(sample);
         }
+    }
+    for (name, samples) in [SHORT, LONG, CROSSINGS].into_iter().zip(samples) {
         results.rows.push(Row {
             name: name.to_owned(),
             subject: Subject::Tripwit,
             threads: 1,
-            policy: Guarding::Consecutive.to_string(),
+            policy: guarding.to_string(),
             time: Spread::of(samples),
             ratio: None,
         });
@@ -40,10 +49,21 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
     Ok(())
 }
 
+/// The nanoseconds that each key takes.
+fn timed(keys: &[String], mut each: impl FnMut(&str) -> Result<()>) -> Result<f64> {
+    let start = SystemClock.monotonic();
+    for key in keys {
+        each(key)?;
+    }
+    Ok((SystemClock.monotonic() - start) as f64 / keys.len() as f64)
+}
+
 /// The name of the row.
 pub(crate) const SHORT: &str = "attach, default settings";
 /// The name of the row.
 pub(crate) const LONG: &str = "attach, every setting written out";
+/// The name of the row: two crossings each.
+pub(crate) const CROSSINGS: &str = "crossings, acquire and settle, beside attach";
 
 fn every_setting() -> Settings {
     r#"{

@@ -30,10 +30,10 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
         }
         Ok(samples)
     };
-    // Every circuit has been replaced once: what there is to grow has grown.
-    add(0..2 * BOUND)?;
+    // Every circuit has been replaced often: what there is to grow has grown.
+    add(0..5 * BOUND)?;
     let (held_before, resident_before) = (held(), machine::resident()?);
-    let samples = add(2 * BOUND..keys)?;
+    let samples = add(5 * BOUND..keys)?;
     let resident = machine::resident()? as f64 - resident_before as f64;
     results.figure("keys through the bounded registry", keys as f64, "keys");
     results.figure(

@@ -16,9 +16,13 @@ pub(crate) fn group() -> Result<Group> {
     let mut group = Group::new("crossing", &[1]);
     group.add(Subject::Bare, "", blocking(Bare, &Inputs::healthy()));
     for guarding in [Guarding::Consecutive, Guarding::WindowCount] {
-        group.add_named(ACQUIRE, guarding, start(guarding, |circuit| circuit.acquire()));
         group.add_named(
-            SETTLE,
+            "crossing, acquire",
+            guarding,
+            start(guarding, |circuit| circuit.acquire()),
+        );
+        group.add_named(
+            "crossing, settle",
             guarding,
             start(guarding, |circuit| circuit.settle(Outcome::Success)),
         );
@@ -32,11 +36,6 @@ pub(crate) fn group() -> Result<Group> {
     }
     Ok(group)
 }
-
-/// The name of the row.
-pub(crate) const ACQUIRE: &str = "crossing, acquire";
-/// The name of the row.
-pub(crate) const SETTLE: &str = "crossing, settle";
 
 /// One circuit that is closed, in an instance of its own.
 pub(crate) struct Circuit {
@@ -76,6 +75,16 @@ impl Circuit {
             bail!("a result does not count");
         }
         Ok(())
+    }
+
+    /// Two crossings.
+    ///
+    /// # Errors
+    ///
+    /// When the component fails.
+    pub(crate) fn acquire_and_settle(&mut self) -> Result<()> {
+        self.acquire()?;
+        self.settle(Outcome::Success)
     }
 
     fn acquire(&mut self) -> Result<()> {
