@@ -145,7 +145,7 @@ struct Refused;
 impl Dependency {
     fn wanted(&mut self) {
         self.wanted += 1;
-        self.has_room |= self.wanted % ROOM == 0;
+        self.has_room |= self.wanted.is_multiple_of(ROOM);
     }
 
     fn call(&mut self) -> Result<(), Refused> {
