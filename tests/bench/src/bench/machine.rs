@@ -31,7 +31,8 @@ impl Machine {
         Ok(Self {
             processor: model.map_or("unknown", |(_, model)| model.trim()).to_owned(),
             threads: std::thread::available_parallelism()?.get(),
-            kernel: kernel.trim().to_owned(),
+            // What comes after its version says who built it.
+            kernel: kernel.trim().split('-').next().unwrap_or_default().to_owned(),
             rust: rust.unwrap_or_else(|_| "unknown".to_owned()),
             date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
             versions: SHOWN
