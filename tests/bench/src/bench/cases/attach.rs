@@ -28,14 +28,8 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
     let mut samples = [const { Vec::new() }; 3];
     for batch in keys.chunks(BATCH) {
         let each = [
-            timed(batch, |key| {
-                short.breaker(key)?;
-                Ok(())
-            })?,
-            timed(batch, |key| {
-                long.breaker(key)?;
-                Ok(())
-            })?,
+            timed(batch, |key| attach(&short, key))?,
+            timed(batch, |key| attach(&long, key))?,
             timed(batch, |_| circuit.acquire_and_settle())?,
         ];
         for (samples, sample) in samples.iter_mut().zip(each) {
@@ -52,6 +46,12 @@ pub(crate) fn measure(results: &mut Results, effort: Effort) -> Result<()> {
             ratio: None,
         });
     }
+    Ok(())
+}
+
+/// A circuit that nobody holds.
+fn attach(breakers: &Breakers, key: &str) -> Result<()> {
+    breakers.breaker(key)?;
     Ok(())
 }
 
