@@ -190,10 +190,10 @@ mod tests {
         let rows = [row(Subject::Bare, 10.0), row(Subject::Tripwit, 100.0)];
         let drawn = draw(&[("healthy", rows.iter().collect())]).to_string();
         for part in [
-            "width=\"112.0\"",
-            "width=\"224.0\"",
+            "width=\"140.0\"",
+            "width=\"280.0\"",
             "a &lt;policy&gt;",
-            ">healthy<",
+            "healthy",
         ] {
             assert!(drawn.contains(part), "{part} is missing in {drawn}");
         }
