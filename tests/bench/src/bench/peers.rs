@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use anyhow::Result;
 use failsafe::failure_policy::{ConsecutiveFailures, OrElse, SuccessRateOverTimeWindow};
-use failsafe::{StateMachine, backoff, failure_policy};
+use failsafe::{FailurePolicy, StateMachine, backoff, failure_policy};
 use recloser::Recloser;
 use tower_resilience_circuitbreaker::{CircuitBreakerLayer, DefaultClassifier, SlidingWindowType};
 use tripwit_bench::Guarding;
 
-pub(crate) type FailsafeConsecutive = StateMachine<ConsecutiveFailures<Repeat<Duration>>, ()>;
-pub(crate) type FailsafeDefault = StateMachine<
-    OrElse<SuccessRateOverTimeWindow<backoff::EqualJittered>, ConsecutiveFailures<backoff::EqualJittered>>,
-    (),
->;
+/// Both wait as long as every other subject: by default it would be some seconds, drawn at random.
+pub(crate) type FailsafeConsecutive = StateMachine<ConsecutiveFailures<Wait>, ()>;
+pub(crate) type FailsafeDefault =
+    StateMachine<OrElse<SuccessRateOverTimeWindow<Wait>, ConsecutiveFailures<Wait>>, ()>;
+type Wait = Repeat<Duration>;
 
 /// What its policy is called in the tables.
 pub(crate) const RECLOSER: &str = "90 % of the last 100";
@@ -33,13 +33,24 @@ pub(crate) fn recloser() -> Recloser {
 }
 
 pub(crate) fn failsafe_consecutive() -> FailsafeConsecutive {
-    let wait = backoff::constant(Guarding::OPEN_FOR);
-    let policy = failure_policy::consecutive_failures(Guarding::FAILURE_THRESHOLD, wait);
-    failsafe::Config::new().failure_policy(policy).build()
+    failsafe::Config::new().failure_policy(in_a_row()).build()
 }
 
+/// The policies that are its default.
 pub(crate) fn failsafe_default() -> FailsafeDefault {
-    failsafe::Config::new().build()
+    let window = Duration::from_secs(30);
+    let rate = failure_policy::success_rate_over_time_window(0.8, 5, window, wait());
+    failsafe::Config::new()
+        .failure_policy(rate.or_else(in_a_row()))
+        .build()
+}
+
+fn in_a_row() -> ConsecutiveFailures<Wait> {
+    failure_policy::consecutive_failures(Guarding::FAILURE_THRESHOLD, wait())
+}
+
+fn wait() -> Wait {
+    backoff::constant(Guarding::OPEN_FOR)
 }
 
 /// Under what comes nearest to that policy of Tripwit.
