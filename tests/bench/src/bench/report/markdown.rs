@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::table;
+use super::{reasons, table};
 use crate::machine::Machine;
 use crate::results::Results;
 use crate::targets::Target;
@@ -31,7 +31,10 @@ pub(crate) fn write(
     }
     let met = targets.iter().filter(|target| target.is_met()).count();
     writeln!(page, "\n## Targets\n\n{met} of {} are met.\n", targets.len())?;
-    writeln!(page, "{}", table::targets(targets))?;
+    writeln!(page, "{}\n", table::targets(targets))?;
+    for (what, why) in reasons::of(targets) {
+        writeln!(page, "- {what}...: {why}")?;
+    }
     for (name, rows) in results.by_name() {
         writeln!(page, "\n## {}\n\n{}", capitalised(name), table::rows(rows))?;
     }

@@ -3,4 +3,5 @@
 pub(crate) mod json;
 pub(crate) mod markdown;
 pub(crate) mod plot;
+mod reasons;
 pub(crate) mod table;
