@@ -25,6 +25,24 @@ pub fn parse<T: Parser>() -> Result<T, ExitCode> {
     })
 }
 
+/// Reads the arguments of this process and does what they ask for.
+///
+/// Gives the exit code to end with: that of [`parse`] where they make no sense, 1 after an error, which has then been printed in
+/// one line.
+pub fn run<T: Parser>(run: impl FnOnce(&T) -> anyhow::Result<()>) -> ExitCode {
+    let arguments = match parse::<T>() {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::complain(&format!("{} failed: {error:#}", T::command().get_name()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// The line that says what is wrong, without the usage and hints that follow it.
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or(text).trim_end()

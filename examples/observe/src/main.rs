@@ -60,17 +60,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = match arguments::parse::<Arguments>() {
-        Ok(arguments) => arguments,
-        Err(code) => return code,
-    };
-    match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            terminal::complain(&format!("observe failed: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
+    arguments::run(run)
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {

@@ -147,4 +147,30 @@ mod tests {
             assert!(size(text).is_err(), "{text}");
         }
     }
+
+    /// What the help says of the defaults is what the docs of the host say.
+    #[test]
+    fn the_defaults_are_those_of_the_host() {
+        let host = include_str!("../../sdk/src/loader.rs");
+        let command = Loading::augment_args(clap::Command::new("test"));
+        let mut compared = 0;
+        for argument in command.get_arguments() {
+            let help = argument.get_help().unwrap().to_string();
+            let Some((_, default)) = help.rsplit_once("Default: ") else {
+                continue;
+            };
+            let (before, _) = host
+                .split_once(&format!("pub fn {}(", argument.get_id()))
+                .unwrap();
+            let (_, said) = before.rsplit_once("Default: ").unwrap();
+            let said = said.replacen(' ', "", 1).replacen("1minute", "1m", 1);
+            assert!(
+                said.starts_with(default),
+                "{}: {default} is {said}",
+                argument.get_id()
+            );
+            compared += 1;
+        }
+        assert_eq!(compared, 5, "one for each limit");
+    }
 }

@@ -9,7 +9,7 @@ use crate::circuit::Circuit;
 use crate::classify::Verdict;
 use crate::clock::nanoseconds;
 use crate::env::Env;
-use crate::gate::{Admission, Answer as Decision, Ended, Outcome, Plain, View};
+use crate::gate::{Admission, Answer as Decision, Ended, Outcome, Plain, Simple, View};
 use crate::machine::{Answer, Cx, Machine};
 use crate::rejection::{Rejection, RejectionReason};
 use crate::status::Mode;
@@ -56,6 +56,17 @@ impl From<Verdict> for Report {
                 retry_after: failure.retry_after.map(nanoseconds),
                 cause: failure.cause,
             },
+        }
+    }
+}
+
+impl From<Simple> for Held {
+    fn from(simple: Simple) -> Self {
+        Self {
+            admission: Some(simple.admission),
+            plain: Some(simple.sequence),
+            started: None,
+            call_timeout: None,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::call::Classified;
 use crate::circuit::Circuit;
 use crate::classify::{Verdict, errors_are_failures};
 use crate::clock::nanoseconds;
-use crate::gate::{Outcome, Plain};
+use crate::gate::{Admission, Outcome, Plain, Simple};
 use crate::permit::{OwnedPermit, Permit};
 use crate::rejection::{CallError, Rejection};
 use crate::status::{Mode, State, Status, Transition};
@@ -75,7 +75,8 @@ impl Breaker {
     /// # Errors
     ///
     /// [`CallError::Rejected`] when the call was not made, and [`CallError::Inner`] with its own error.
-    #[inline]
+    // Each closure makes a function of its own of this, which has no other caller.
+    #[inline(always)]
     pub fn call_blocking<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>> {
         self.classify(errors_are_failures()).call_blocking(call)
     }
@@ -210,22 +211,24 @@ impl Breaker {
     }
 
     /// Asks to make one call.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hold(&self) -> Result<Held, Rejection> {
-        self.hold_plainly().map_or_else(|| self.hold_by_lease(), Ok)
+        match self.admit_plainly() {
+            Some(plain) => Ok(Held::plainly(plain, || self.now())),
+            None => self.hold_by_lease(),
+        }
     }
 
     /// Asks to make a call that is healthy, which takes a few instructions. `None`: it may be, or not.
     #[inline(always)]
-    pub(crate) fn hold_plainly(&self) -> Option<Held> {
-        let plain = self.admit_plainly()?;
-        Some(Held::plainly(plain, || self.now()))
+    pub(crate) fn admit_simply(&self) -> Option<Simple> {
+        self.circuit.gate.admit_simply()
     }
 
+    /// The same for a call whose length matters, or whose success.
     #[inline(always)]
     pub(crate) fn admit_plainly(&self) -> Option<Plain> {
-        let plain = self.circuit.gate.admit_plainly()?;
-        (!self.breakers.env.ignore_leases).then_some(plain)
+        self.circuit.gate.admit_plainly()
     }
 
     /// Asks to make a call that is not healthy: it is rejected in a few instructions, or may be anything.
@@ -239,12 +242,10 @@ impl Breaker {
 
     #[inline(always)]
     fn reject_plainly(&self) -> Option<Rejection> {
-        let env = &self.breakers.env;
         let (reason, left) = self.circuit.gate.reject_plainly(|| self.now())?;
-        if env.ignore_leases {
-            return None;
-        }
-        self.breakers.shard(self.shard).reject(env, reason);
+        self.breakers
+            .shard(self.shard)
+            .reject(&self.breakers.env, reason);
         Some(Rejection::new(&self.circuit.key, reason, Some(left)))
     }
 
@@ -253,6 +254,47 @@ impl Breaker {
         self.breakers
             .shard(self.shard)
             .acquire(&self.breakers.env, &self.circuit)
+    }
+
+    /// Says how a call ended that was admitted simply.
+    #[inline(always)]
+    pub(crate) fn end_simply(&self, simple: Simple, verdict: Verdict) {
+        if matches!(verdict, Verdict::Success) && self.circuit.gate.succeed_simply(simple.sequence) {
+            self.breakers.env.count(Ending::Ended(Outcome::Success));
+        } else {
+            self.settle_simply(simple, verdict);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn settle_simply(&self, simple: Simple, verdict: Verdict) {
+        let Simple { sequence, admission } = simple;
+        self.settle_words(
+            sequence,
+            admission.ticket,
+            admission.generation,
+            admission.incarnation,
+            verdict,
+        );
+    }
+
+    /// Word by word, since a structure would be written to memory on the healthy path too.
+    #[cold]
+    #[inline(never)]
+    fn settle_words(
+        &self,
+        sequence: u64,
+        ticket: u64,
+        generation: u64,
+        incarnation: u64,
+        verdict: Verdict,
+    ) {
+        let admission = Admission {
+            ticket,
+            generation,
+            incarnation,
+        };
+        self.settle(Simple { sequence, admission }.into(), verdict.into());
     }
 
     /// Says how an admitted call ended.

@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 use crate::admission::Held;
 use crate::breaker::Breaker;
 use crate::classify::Classify;
-use crate::permit::{Guard, Through, panic_verdict};
+use crate::permit::{Admitted, Guard, Through, panic_verdict};
 use crate::rejection::CallError;
 
 /// A [`Breaker`] with a classification of its own: see [`Breaker::classify`].
@@ -48,14 +48,14 @@ impl<'a, C> Classified<'a, C> {
     /// # Errors
     ///
     /// As [`Breaker::call_blocking`].
-    #[inline]
+    #[inline(always)]
     pub fn call_blocking<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>>
     where
         C: Classify<T, E>,
     {
-        // Twice the same, so that a healthy call is not held up by what the others keep in memory.
-        match self.breaker.admit_plainly() {
-            Some(plain) => self.make(Held::plainly(plain, || self.breaker.now()), call),
+        // Twice the same, so that a healthy call is not held up by what the others need.
+        match self.breaker.admit_simply() {
+            Some(simple) => self.make(simple, call),
             None => self.call_by_lease(call),
         }
     }
@@ -65,12 +65,20 @@ impl<'a, C> Classified<'a, C> {
     where
         C: Classify<T, E>,
     {
-        self.make(self.breaker.hold_by_lease()?, call)
+        let held = match self.breaker.admit_plainly() {
+            Some(plain) => Held::plainly(plain, || self.breaker.now()),
+            None => self.breaker.hold_by_lease()?,
+        };
+        self.make(held, call)
     }
 
     /// Makes a call that was admitted.
     #[inline(always)]
-    fn make<T, E>(&self, held: Held, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>>
+    fn make<T, E>(
+        &self,
+        admitted: impl Admitted,
+        call: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, CallError<E>>
     where
         C: Classify<T, E>,
     {
@@ -81,12 +89,12 @@ impl<'a, C> Classified<'a, C> {
         };
         match catch_unwind(AssertUnwindSafe(judged)) {
             Ok((result, verdict)) => {
-                self.breaker.end(held, verdict);
+                admitted.end(self.breaker, verdict);
                 result.map_err(CallError::Inner)
             }
             Err(panic) => {
                 // Settled before the thread unwinds any further, so that what there is to tell is told at once.
-                self.breaker.end(held, panic_verdict());
+                admitted.panicked(self.breaker);
                 resume_unwind(panic);
             }
         }
@@ -202,13 +210,7 @@ where
         let mut this = self.project();
         // A call that is ready at once never writes down that it was admitted.
         let guard = match std::mem::replace(this.stage, Stage::Over) {
-            Stage::New(on) => match on.breaker().hold_plainly() {
-                Some(held) => Guard::new(on, held),
-                None => {
-                    let held = on.breaker().hold_by_lease()?;
-                    Guard::new(on, held)
-                }
-            },
+            Stage::New(on) => Guard::begin(on)?,
             Stage::Admitted(guard) => guard,
             Stage::Over => return Poll::Pending,
         };

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::gate::Gate;
+use crate::gate::{Authority, Gate};
 use crate::lease::{Lease, Successes};
 use crate::machine::Cx;
 use crate::seat::SeatId;
@@ -45,7 +45,14 @@ impl Circuit {
     /// Replaces the lease, and takes note of a change of state. The counter must be closed.
     pub(crate) fn publish_locked(&self, cx: &Cx<'_>, lease: &Lease, incarnation: u64, at_fault: bool) {
         let before = self.gate.read_locked().lease.state;
-        self.gate.publish_locked(lease, incarnation, at_fault);
+        let authority = if at_fault {
+            Authority::Host
+        } else if cx.env.ignore_leases {
+            Authority::Component
+        } else {
+            Authority::Lease
+        };
+        self.gate.publish_locked(lease, incarnation, authority);
         cx.env.ledger.moved(&self.key, before, lease.state, cx.now);
     }
 

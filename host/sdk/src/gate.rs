@@ -36,6 +36,17 @@ struct Words {
     call_timeout: AtomicU64,
 }
 
+impl Words {
+    #[inline(always)]
+    fn admission(&self) -> Admission {
+        Admission {
+            ticket: self.ticket.load(Ordering::Relaxed),
+            generation: self.generation.load(Ordering::Relaxed),
+            incarnation: self.incarnation.load(Ordering::Relaxed),
+        }
+    }
+}
+
 struct Kept(AtomicU64);
 
 /// A lease as one moment showed it.
@@ -48,6 +59,17 @@ pub(crate) struct View {
     pub(crate) incarnation: u64,
     /// No component stands behind it any more.
     pub(crate) at_fault: bool,
+}
+
+/// Who decides on calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Authority {
+    /// The lease, wherever it does.
+    Lease,
+    /// The component, on every call.
+    Component,
+    /// Nobody but the host: the component behind the lease has failed.
+    Host,
 }
 
 /// What a permit remembers of its admission.
@@ -75,6 +97,14 @@ pub(crate) struct Plain {
     pub(crate) admission: Admission,
     /// `u64::MAX` where there is none.
     call_timeout: u64,
+}
+
+/// An admission by a simple lease: a plain one under which successes mean nothing, nor how long a call takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Simple {
+    /// Of the lease that stood then.
+    pub(crate) sequence: u64,
+    pub(crate) admission: Admission,
 }
 
 impl Plain {
@@ -234,37 +264,55 @@ impl Gate {
             },
             kept: Kept(AtomicU64::new(CLOSED)),
         };
-        gate.publish_locked(lease, incarnation, false);
+        gate.publish_locked(lease, incarnation, Authority::Lease);
         gate.open_locked();
         gate
     }
 
-    /// Admits a call by a plain lease: what a healthy call comes to, in as few steps as it takes. `None`: look at the lease.
+    /// Reads words of one lease that has this mark, if it has one to have: `see` gets the sequence too, and what it sees counts
+    /// only if no writer was at work meanwhile.
     #[inline(always)]
-    pub(crate) fn admit_plainly(&self) -> Option<Plain> {
-        let words = &self.words;
-        let sequence = words.sequence.load(Ordering::Acquire);
-        if sequence & (WRITING | PLAIN) != PLAIN {
+    fn look<R>(&self, mark: u64, see: impl FnOnce(&Words, u64) -> R) -> Option<R> {
+        let sequence = self.words.sequence.load(Ordering::Acquire);
+        if sequence & (WRITING | mark) != mark {
             return None;
         }
-        let plain = Plain {
+        let seen = see(&self.words, sequence);
+        fence(Ordering::Acquire);
+        (self.words.sequence.load(Ordering::Relaxed) == sequence).then_some(seen)
+    }
+
+    /// Admits a call by a simple lease: what a healthy call mostly comes to, in as few steps as it takes. `None`: look at
+    /// the lease.
+    #[inline(always)]
+    pub(crate) fn admit_simply(&self) -> Option<Simple> {
+        self.look(SIMPLE, |words, sequence| Simple {
             sequence,
-            admission: Admission {
-                ticket: words.ticket.load(Ordering::Relaxed),
-                generation: words.generation.load(Ordering::Relaxed),
-                incarnation: words.incarnation.load(Ordering::Relaxed),
-            },
+            admission: words.admission(),
+        })
+    }
+
+    /// Settles the success of a call that was admitted simply, if that lease still stands. Else look at the lease.
+    #[inline(always)]
+    pub(crate) fn succeed_simply(&self, sequence: u64) -> bool {
+        self.words.sequence.load(Ordering::Acquire) == sequence
+    }
+
+    /// Admits a call by a plain lease. `None`: look at the lease.
+    #[inline(always)]
+    pub(crate) fn admit_plainly(&self) -> Option<Plain> {
+        self.look(PLAIN, |words, sequence| Plain {
+            sequence,
+            admission: words.admission(),
             call_timeout: match sequence & MEASURED {
                 0 => NONE,
                 _ => words.call_timeout.load(Ordering::Relaxed),
             },
-        };
-        fence(Ordering::Acquire);
-        (words.sequence.load(Ordering::Relaxed) == sequence).then_some(plain)
+        })
     }
 
     /// Settles the success of a call that was admitted plainly, if that lease still stands and has room for it. Else look at
-    /// the lease. `now` is asked for only where it matters, and is told whether the call was measured.
+    /// the lease. `now` is asked for only where it matters.
     #[inline(always)]
     pub(crate) fn succeed_plainly(
         &self,
@@ -276,7 +324,7 @@ impl Gate {
         if words.sequence.load(Ordering::Acquire) != sequence {
             return false;
         }
-        if sequence & (NEVER | MEASURED) == NEVER {
+        if sequence & SIMPLE != 0 {
             return true;
         }
         if sequence & (MEASURED | BY_CLOCK) != 0 {
@@ -301,17 +349,10 @@ impl Gate {
     /// Rejects a call by a lease that does so until an instant that is not there yet. `None`: look at the lease.
     #[inline(always)]
     pub(crate) fn reject_plainly(&self, now: impl FnOnce() -> u64) -> Option<(RejectionReason, u64)> {
-        let words = &self.words;
-        let sequence = words.sequence.load(Ordering::Acquire);
-        if sequence & (WRITING | REJECTS) != REJECTS {
-            return None;
-        }
-        let reason = Packed(words.packed.load(Ordering::Relaxed)).reason();
-        let until = words.until.load(Ordering::Relaxed);
-        fence(Ordering::Acquire);
-        if words.sequence.load(Ordering::Relaxed) != sequence {
-            return None;
-        }
+        let (reason, until) = self.look(REJECTS, |words, _| {
+            let packed = Packed(words.packed.load(Ordering::Relaxed));
+            (packed.reason(), words.until.load(Ordering::Relaxed))
+        })?;
         let left = until.checked_sub(now()).filter(|left| *left > 0)?;
         Some((reason, left))
     }
@@ -319,13 +360,7 @@ impl Gate {
     /// The lease at this moment; `None` when a writer is at work.
     #[inline(always)]
     pub(crate) fn read(&self) -> Option<View> {
-        let before = self.words.sequence.load(Ordering::Acquire);
-        if before & WRITING != 0 {
-            return None;
-        }
-        let view = self.load(before);
-        fence(Ordering::Acquire);
-        (self.words.sequence.load(Ordering::Relaxed) == before).then_some(view)
+        self.look(0, |_, sequence| self.load(sequence))
     }
 
     /// The lease as it stands.
@@ -356,7 +391,8 @@ impl Gate {
     }
 
     /// Replaces the lease and begins a new epoch. The counter must be closed.
-    pub(crate) fn publish_locked(&self, lease: &Lease, incarnation: u64, at_fault: bool) {
+    pub(crate) fn publish_locked(&self, lease: &Lease, incarnation: u64, authority: Authority) {
+        let at_fault = authority == Authority::Host;
         let words = &self.words;
         let sequence = words.sequence.load(Ordering::Relaxed);
         words.sequence.store(sequence | WRITING, Ordering::Relaxed);
@@ -375,9 +411,13 @@ impl Gate {
             .call_timeout
             .store(lease.call_timeout.unwrap_or(NONE), Ordering::Relaxed);
         let epoch = (sequence >> EPOCH_SHIFT).wrapping_add(1);
+        let marks = match authority {
+            Authority::Lease => marks(lease),
+            Authority::Component | Authority::Host => 0,
+        };
         words
             .sequence
-            .store(epoch << EPOCH_SHIFT | marks(lease, at_fault), Ordering::Release);
+            .store(epoch << EPOCH_SHIFT | marks, Ordering::Release);
     }
 
     /// Settles a call by the lease as it is now. `None`: it does not settle it, and the component must be told.
@@ -473,24 +513,26 @@ const NEVER: u64 = 1 << 3;
 const MEASURED: u64 = 1 << 4;
 /// Successes may be kept back until some instant.
 const BY_CLOCK: u64 = 1 << 5;
-const EPOCH_SHIFT: u32 = 6;
+/// The lease is plain, and neither successes nor how long a call takes mean anything.
+const SIMPLE: u64 = 1 << 6;
+const EPOCH_SHIFT: u32 = 7;
 
-/// What a call must know of a lease first.
-fn marks(lease: &Lease, at_fault: bool) -> u64 {
+/// What a call must know of a lease first. Nothing, where it has to look at the whole of it.
+fn marks(lease: &Lease) -> u64 {
     let mark = |holds: bool, mark: u64| if holds { mark } else { 0 };
-    if at_fault {
-        return 0;
-    }
+    let plain = lease.is_plain();
     let rejects = matches!(lease.standing, Standing::Reject(_));
+    let never = lease.successes == Successes::Never;
     let by_clock = matches!(lease.successes, Successes::UpTo { before: Some(_), .. });
-    mark(lease.is_plain(), PLAIN)
+    mark(plain, PLAIN)
         | mark(
             rejects && lease.until.is_some() && lease.mode != Mode::Shadow,
             REJECTS,
         )
-        | mark(lease.successes == Successes::Never, NEVER)
+        | mark(never, NEVER)
         | mark(lease.measures(), MEASURED)
         | mark(by_clock, BY_CLOCK)
+        | mark(plain && never && !lease.measures(), SIMPLE)
 }
 
 const COUNT_BITS: u32 = 24;

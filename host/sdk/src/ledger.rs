@@ -13,7 +13,7 @@ use crate::tally::{Tally, Totals};
 /// The numbers of one set of circuits. They outlive it until they are added to those of others.
 pub(crate) struct Ledger {
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) calls: Arc<Tally>,
+    pub(crate) calls: Tally,
     pub(crate) stale_results: AtomicU64,
     pub(crate) shadow_rejections: AtomicU64,
     pub(crate) faults: AtomicU64,
@@ -68,7 +68,7 @@ impl Ledger {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            calls: Arc::default(),
+            calls: Tally::default(),
             stale_results: AtomicU64::new(0),
             shadow_rejections: AtomicU64::new(0),
             faults: AtomicU64::new(0),

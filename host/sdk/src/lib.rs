@@ -67,6 +67,7 @@
 //! - `tower`: a [tower](https://docs.rs/tower) layer, in the module `tower`.
 
 mod admission;
+mod anchor;
 mod bindings;
 mod bounds;
 mod breaker;
@@ -78,6 +79,7 @@ mod circuit;
 pub mod classify;
 mod clock;
 mod cooldown;
+mod counted;
 mod digest;
 mod emit;
 mod engine;
@@ -106,6 +108,7 @@ pub mod otel;
 mod permit;
 mod policy;
 mod precheck;
+mod processor;
 mod providers;
 #[cfg(feature = "raw")]
 pub mod raw;
@@ -127,6 +130,7 @@ mod sync;
 mod table;
 mod tally;
 mod telemetry;
+mod thread_number;
 #[cfg(feature = "tower")]
 pub mod tower;
 mod trial;

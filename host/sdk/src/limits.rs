@@ -90,3 +90,36 @@ fn within<T: PartialOrd + Debug>(
         range: text,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The docs of the loader say what the defaults are.
+    #[test]
+    fn the_defaults_are_those_of_the_docs() {
+        let docs = include_str!("loader.rs");
+        let Limits {
+            file,
+            code,
+            function,
+            memory,
+            compile_time,
+        } = Limits::default();
+        let minutes = compile_time.as_secs() / 60;
+        for (setting, default) in [
+            ("max_file_size", format!("{} MiB", file / MIB)),
+            ("max_code_size", format!("{} MiB", code / MIB)),
+            ("max_function_size", format!("{} KiB", function / KIB)),
+            ("max_memory", format!("{} MiB", memory / MIB)),
+            ("max_compile_time", format!("{minutes} minute")),
+        ] {
+            let (before, _) = docs.split_once(&format!("pub fn {setting}(")).unwrap();
+            let (_, said) = before.rsplit_once("Default: ").unwrap();
+            assert!(
+                said.starts_with(&format!("{default}.")) || said.starts_with(&format!("{default},")),
+                "{setting} is {default} by default, and its docs say {said}"
+            );
+        }
+    }
+}

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::admission::{Held, Report};
 use crate::breaker::Breaker;
 use crate::classify::{Failure, Verdict};
-use crate::gate::Outcome;
+use crate::gate::{Outcome, Simple};
+use crate::rejection::Rejection;
 
 /// The permit to make one call. Say how the call ended: each method takes the permit.
 ///
@@ -104,6 +105,37 @@ impl Through for &Breaker {
     }
 }
 
+/// What an admitted call is settled by.
+pub(crate) trait Admitted {
+    fn end(self, breaker: &Breaker, verdict: Verdict);
+
+    fn panicked(self, breaker: &Breaker);
+}
+
+impl Admitted for Simple {
+    #[inline(always)]
+    fn end(self, breaker: &Breaker, verdict: Verdict) {
+        breaker.end_simply(self, verdict);
+    }
+
+    #[inline(always)]
+    fn panicked(self, breaker: &Breaker) {
+        breaker.settle_simply(self, panic_verdict());
+    }
+}
+
+impl Admitted for Held {
+    #[inline(always)]
+    fn end(self, breaker: &Breaker, verdict: Verdict) {
+        breaker.end(self, verdict);
+    }
+
+    #[inline(always)]
+    fn panicked(self, breaker: &Breaker) {
+        breaker.settle(self, panic_verdict().into());
+    }
+}
+
 /// Settles once, at the latest when it is dropped.
 pub(crate) struct Guard<B: Through> {
     on: B,
@@ -121,6 +153,22 @@ impl<B: Through> Guard<B> {
             held,
             ended: false,
             begun_unwinding: std::thread::panicking(),
+        }
+    }
+
+    /// Asks the circuit to make one call. A healthy one does not wait for what the others keep in memory.
+    #[inline(always)]
+    pub(crate) fn begin(on: B) -> Result<Self, Rejection> {
+        let breaker = on.breaker();
+        match breaker.admit_plainly() {
+            Some(plain) => {
+                let held = Held::plainly(plain, || breaker.now());
+                Ok(Self::new(on, held))
+            }
+            None => {
+                let held = breaker.hold_by_lease()?;
+                Ok(Self::new(on, held))
+            }
         }
     }
 
@@ -162,10 +210,7 @@ impl<B: Through> Guard<B> {
     fn leave(&mut self) {
         let panicked = std::thread::panicking() && !self.begun_unwinding;
         self.settle(if panicked {
-            Report {
-                cause: Some(PANICKED.into()),
-                ..Report::of(Outcome::Failure)
-            }
+            panic_verdict().into()
         } else {
             Report::of(Outcome::Ignored)
         });
@@ -183,7 +228,5 @@ impl<B: Through> Drop for Guard<B> {
 
 /// What is told of a call that panicked.
 pub(crate) fn panic_verdict() -> Verdict {
-    Verdict::Failure(Failure::new().cause(PANICKED))
+    Verdict::Failure(Failure::new().cause("the call panicked"))
 }
-
-const PANICKED: &str = "the call panicked";

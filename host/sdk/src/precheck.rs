@@ -7,10 +7,17 @@ use crate::error::PolicyError;
 use crate::limits::Limits;
 
 const WANTED: &str = "tripwit:breaker/policy@0.1.x";
-const ALLOWED: &str =
-    "tripwit:breaker/types, log and spans @0.1.x, and wasi:clocks/monotonic-clock and wall-clock @0.2.x";
+macro_rules! allowed {
+    () => {
+        "tripwit:breaker/types, log and spans @0.1.x, and wasi:clocks/monotonic-clock and wall-clock @0.2.x"
+    };
+}
+const ALLOWED: &str = allowed!();
 /// What is said of an interface that a sandbox has.
-const ALLOWED_IN_SANDBOX: &str = "tripwit:breaker/types, log and spans @0.1.x, and wasi:clocks/monotonic-clock and wall-clock @0.2.x, unless the loader's `wasi` is on: a sandbox with nothing in it";
+const ALLOWED_IN_SANDBOX: &str = concat!(
+    allowed!(),
+    ", unless the loader's `wasi` is on: a sandbox with nothing in it"
+);
 /// The packages of WASI that a sandbox has.
 const SANDBOX: [&str; 6] = [
     "wasi:cli/",

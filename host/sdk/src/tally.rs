@@ -1,14 +1,11 @@
-//! Calls counted by how they ended, without a locked instruction: each thread counts in a cell of its own, and reading
-//! adds the cells up.
+//! Calls counted by how they ended, without a locked instruction: each thread counts in a row of its own, and reading
+//! adds the rows up.
 
-use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-
-use parking_lot::Mutex;
 
 use crate::gate::Outcome;
 use crate::rejection::RejectionReason;
+use crate::thread_number::{NUMBERS, ask_for_thread_number, thread_number};
 
 /// How a call ended, or why it was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,17 +49,22 @@ pub(crate) type Totals = [u64; ENDINGS.len()];
 
 /// The calls of one set of circuits.
 #[derive(Default)]
-pub(crate) struct Tally(Mutex<Sheet>);
-
-#[derive(Default)]
-struct Sheet {
-    /// What threads that have ended had counted.
-    ended: Totals,
-    /// The cells of the others.
-    cells: Vec<Arc<Counts>>,
+pub(crate) struct Tally {
+    /// By the threads' numbers.
+    rows: Rows,
+    /// Of all threads that have none.
+    shared: Counts,
 }
 
-/// One thread's counts: written by that thread only. A cache line of its own, so that threads do not disturb each other.
+struct Rows([Counts; NUMBERS]);
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Counts::default()))
+    }
+}
+
+/// A cache line of its own, so that threads do not disturb each other.
 #[derive(Default)]
 #[repr(align(128))]
 struct Counts([AtomicU64; ENDINGS.len()]);
@@ -70,9 +72,15 @@ struct Counts([AtomicU64; ENDINGS.len()]);
 impl Counts {
     /// A load and a store: nobody else writes here.
     #[inline(always)]
-    fn add(&self, ending: Ending) {
+    fn add_alone(&self, ending: Ending) {
         if let Some(count) = self.0.get(ending.index()) {
             count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        }
+    }
+
+    fn add_among_others(&self, ending: Ending) {
+        if let Some(count) = self.0.get(ending.index()) {
+            count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -83,129 +91,40 @@ impl Counts {
     }
 }
 
-/// What one thread counts in.
-struct Own {
-    /// The place in `cells` that was used last.
-    last: Cell<usize>,
-    cells: RefCell<Vec<OwnCell>>,
-}
-
-struct OwnCell {
-    /// Where the tally is. While `tally` is there, no other one has this address.
-    address: usize,
-    counts: Arc<Counts>,
-    /// Weak, so that a thread keeps no circuits alive.
-    tally: Weak<Tally>,
-}
-
-thread_local! {
-    static OWN: Own = const {
-        Own {
-            last: Cell::new(0),
-            cells: RefCell::new(Vec::new()),
-        }
-    };
-}
-
-impl Own {
-    /// Counts where there is a cell of this tally.
-    #[inline(always)]
-    fn add(&self, tally: &Arc<Tally>, ending: Ending) -> bool {
-        let Ok(cells) = self.cells.try_borrow() else {
-            return false;
-        };
-        match cells.get(self.last.get()) {
-            Some(cell) if cell.is_of(tally) => cell.counts.add(ending),
-            Some(_) | None => match cells.iter().position(|cell| cell.is_of(tally)) {
-                Some(place) => {
-                    self.last.set(place);
-                    if let Some(cell) = cells.get(place) {
-                        cell.counts.add(ending);
-                    }
-                }
-                None => return false,
-            },
-        }
-        true
-    }
-
-    /// Makes a cell for a tally that has none yet, and forgets those of tallies that are gone.
-    fn begin(&self, tally: &Arc<Tally>) {
-        let Ok(mut cells) = self.cells.try_borrow_mut() else {
-            return;
-        };
-        cells.retain(|cell| cell.tally.strong_count() > 0);
-        let counts = Arc::new(Counts::default());
-        tally.0.lock().cells.push(counts.clone());
-        self.last.set(cells.len());
-        cells.push(OwnCell {
-            address: Arc::as_ptr(tally).addr(),
-            counts,
-            tally: Arc::downgrade(tally),
-        });
-    }
-}
-
-impl OwnCell {
-    #[inline(always)]
-    fn is_of(&self, tally: &Arc<Tally>) -> bool {
-        self.address == Arc::as_ptr(tally).addr()
-    }
-}
-
-impl Drop for OwnCell {
-    /// The thread ends: what it counted is added to what is left of the others.
-    fn drop(&mut self) {
-        if let Some(tally) = self.tally.upgrade() {
-            tally.end(&self.counts);
-        }
-    }
-}
-
 impl Tally {
-    /// Counts one call. Allocates only when a thread counts here for the first time.
+    /// Counts one call.
     #[inline(always)]
-    pub(crate) fn add(self: &Arc<Self>, ending: Ending) {
-        if OWN.try_with(|own| own.add(self, ending)) != Ok(true) {
-            self.add_slowly(ending);
+    pub(crate) fn add(&self, ending: Ending) {
+        match self.rows.0.get(thread_number()) {
+            Some(row) => row.add_alone(ending),
+            None => self.add_without_number(ending),
         }
     }
 
     #[cold]
-    fn add_slowly(self: &Arc<Self>, ending: Ending) {
-        let counted = OWN.try_with(|own| {
-            own.begin(self);
-            own.add(self, ending)
-        });
-        if counted != Ok(true) {
-            // The thread is ending and has no cells any more.
-            if let Some(total) = self.0.lock().ended.get_mut(ending.index()) {
-                *total = total.wrapping_add(1);
-            }
+    fn add_without_number(&self, ending: Ending) {
+        ask_for_thread_number();
+        match self.rows.0.get(thread_number()) {
+            Some(row) => row.add_alone(ending),
+            None => self.shared.add_among_others(ending),
         }
     }
 
     /// What all threads counted.
     pub(crate) fn totals(&self) -> Totals {
-        let sheet = self.0.lock();
-        let mut totals = sheet.ended;
-        for counts in &sheet.cells {
-            counts.add_to(&mut totals);
+        let mut totals = Totals::default();
+        for row in self.rows.0.iter().chain([&self.shared]) {
+            row.add_to(&mut totals);
         }
         totals
-    }
-
-    fn end(&self, counts: &Arc<Counts>) {
-        let mut sheet = self.0.lock();
-        if let Some(place) = sheet.cells.iter().position(|cell| Arc::ptr_eq(cell, counts)) {
-            sheet.cells.swap_remove(place);
-            counts.add_to(&mut sheet.ended);
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::sync::Arc;
+
     use super::*;
 
     const SUCCESS: Ending = Ending::Ended(Outcome::Success);
@@ -244,7 +163,25 @@ mod tests {
             thread.join().unwrap();
         }
         assert_eq!(tally.totals()[0], 400);
-        assert!(tally.0.lock().cells.is_empty(), "their cells went with them");
+    }
+
+    #[test]
+    fn threads_that_have_no_number_are_counted_with_the_others() {
+        let tally = Tally::default();
+        let all = NUMBERS + 6;
+        let meet = std::sync::Barrier::new(all);
+        std::thread::scope(|threads| {
+            for _ in 0..all {
+                threads.spawn(|| {
+                    tally.add(OPEN);
+                    meet.wait();
+                    (0..100).for_each(|_| tally.add(SUCCESS));
+                });
+            }
+        });
+        let expected = all as u64;
+        assert_eq!((tally.totals()[0], tally.totals()[4]), (100 * expected, expected));
+        assert!(tally.shared.0.iter().any(|count| count.load(Ordering::Relaxed) > 0));
     }
 
     #[test]
@@ -259,14 +196,6 @@ mod tests {
             let expected = 5 * (index as u64 + 1);
             assert_eq!((tally.totals()[0], tally.totals()[4]), (expected, expected));
         }
-    }
-
-    #[test]
-    fn a_thread_forgets_tallies_that_are_gone() {
-        for _ in 0..100 {
-            Arc::new(Tally::default()).add(SUCCESS);
-        }
-        assert!(OWN.with(|own| own.cells.borrow().len()) <= 1);
     }
 
     #[test]

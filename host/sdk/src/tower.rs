@@ -195,12 +195,9 @@ where
             Ok(lane) => lane,
             Err(error) => return ResponseFuture::refused(ServiceRefusal::Attach(error)),
         };
-        let guard = match lane.breaker.hold_plainly() {
-            Some(held) => Guard::new(lane, held),
-            None => match lane.breaker.hold_by_lease() {
-                Ok(held) => Guard::new(lane, held),
-                Err(rejection) => return ResponseFuture::refused(ServiceRefusal::Rejected(rejection)),
-            },
+        let guard = match Guard::begin(lane) {
+            Ok(guard) => guard,
+            Err(rejection) => return ResponseFuture::refused(ServiceRefusal::Rejected(rejection)),
         };
         let call = match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
             Ok(call) => call,

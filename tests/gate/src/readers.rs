@@ -45,7 +45,11 @@ pub fn readers_see_whole_leases(publishing: Publishing, weakness: Weakness, pree
             .collect();
         for number in 2..2 + publishing.leases {
             gate.close_locked();
-            gate.publish_locked(&lease(number, publishing), incarnation(number, publishing), false);
+            gate.publish_locked(
+                &lease(number, publishing),
+                incarnation(number, publishing),
+                Authority::Lease,
+            );
             gate.open_locked();
         }
         for reader in readers {

@@ -323,7 +323,7 @@ impl Shard {
             component.incarnation()
         };
         self.gate
-            .publish_locked(&component.lease(now), incarnation, false);
+            .publish_locked(&component.lease(now), incarnation, Authority::Lease);
     }
 
     /// Closes the counter and hands in what it held.

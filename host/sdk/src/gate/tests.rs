@@ -36,7 +36,7 @@ fn permit() -> Admission {
 /// A crossing that leaves this lease.
 fn cross(gate: &Gate, lease: Lease) -> u32 {
     let kept = gate.close_locked();
-    gate.publish_locked(&lease, 1, false);
+    gate.publish_locked(&lease, 1, Authority::Lease);
     gate.open_locked();
     kept
 }
@@ -322,7 +322,8 @@ proptest! {
     fn a_lease_is_read_as_it_was_written(lease in leases(), incarnation: u64, at_fault: bool) {
         let gate = gate(up_to(1, None));
         gate.close_locked();
-        gate.publish_locked(&lease, incarnation, at_fault);
+        let authority = if at_fault { Authority::Host } else { Authority::Lease };
+        gate.publish_locked(&lease, incarnation, authority);
         gate.open_locked();
         let view = gate.read().unwrap();
         prop_assert_eq!(view, View { epoch: 2, lease, incarnation, at_fault });

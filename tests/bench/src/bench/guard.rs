@@ -50,7 +50,7 @@ macro_rules! guards {
         impl Guard for $guard {
             type Answer = $answer;
 
-            #[inline]
+            #[inline(always)]
             fn call(&self, $input: u64) -> Self::Answer {
                 let $this = self;
                 $call

@@ -18,15 +18,18 @@ pub(crate) fn healthy() -> Result<Group> {
     let mut group = Group::new("healthy, tower", &[1]);
     group.add(Subject::Bare, "", called(bare(Pace::Ready), &inputs));
     for guarding in [Guarding::Consecutive, Guarding::WindowCount, Guarding::WindowTime] {
-        group.add(
-            Subject::Tripwit,
-            guarding,
-            called(tripwit(guarding, Pace::Ready)?, &inputs),
-        );
-        let peer = peers::tower_resilience(guarding)?.layer(bare(Pace::Ready));
-        group.add(Subject::TowerResilience, guarding, called(peer, &inputs));
+        add_both(&mut group, guarding, &inputs)?;
     }
     Ok(group)
+}
+
+/// Tripwit and its peer.
+fn add_both(group: &mut Group, guarding: Guarding, inputs: &Inputs) -> Result<()> {
+    let ours = tripwit(guarding, Pace::Ready)?;
+    group.add(Subject::Tripwit, guarding, called(ours, inputs));
+    let peer = peers::tower_resilience(guarding)?.layer(bare(Pace::Ready));
+    group.add(Subject::TowerResilience, guarding, called(peer, inputs));
+    Ok(())
 }
 
 /// Healthy calls with a time-out, ready at once.
@@ -71,16 +74,10 @@ pub(crate) fn rejected() -> Result<Group> {
 
 /// Four failures, then a success, under a threshold of five.
 pub(crate) fn failing() -> Result<Group> {
-    let (inputs, guarding) = (Inputs::failing(4, 5), Guarding::Consecutive);
+    let inputs = Inputs::failing(4, 5);
     let mut group = Group::new("failing below the threshold, tower", &[1]);
     group.add(Subject::Bare, "", called(bare(Pace::Ready), &inputs));
-    group.add(
-        Subject::Tripwit,
-        guarding,
-        called(tripwit(guarding, Pace::Ready)?, &inputs),
-    );
-    let peer = peers::tower_resilience(guarding)?.layer(bare(Pace::Ready));
-    group.add(Subject::TowerResilience, guarding, called(peer, &inputs));
+    add_both(&mut group, Guarding::Consecutive, &inputs)?;
     Ok(group)
 }
 
