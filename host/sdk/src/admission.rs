@@ -9,7 +9,7 @@ use crate::circuit::Circuit;
 use crate::classify::Verdict;
 use crate::clock::nanoseconds;
 use crate::env::Env;
-use crate::gate::{Admission, Answer as Decision, Ended, Outcome, Plain, Simple, View};
+use crate::gate::{Admission, Answer as Decision, Ended, Outcome, Plain, View};
 use crate::machine::{Answer, Cx, Machine};
 use crate::rejection::{Rejection, RejectionReason};
 use crate::status::Mode;
@@ -60,28 +60,19 @@ impl From<Verdict> for Report {
     }
 }
 
-impl From<Simple> for Held {
-    fn from(simple: Simple) -> Self {
+impl From<Plain> for Held {
+    #[inline(always)]
+    fn from(plain: Plain) -> Self {
         Self {
-            admission: Some(simple.admission),
-            plain: Some(simple.sequence),
-            started: None,
-            call_timeout: None,
+            admission: Some(plain.admission),
+            plain: Some(plain.sequence),
+            started: plain.started(),
+            call_timeout: plain.call_timeout(),
         }
     }
 }
 
 impl Held {
-    #[inline(always)]
-    pub(crate) fn plainly(plain: Plain, now: impl FnOnce() -> u64) -> Self {
-        Self {
-            admission: Some(plain.admission),
-            plain: Some(plain.sequence),
-            started: plain.is_measured().then(now),
-            call_timeout: plain.call_timeout(),
-        }
-    }
-
     fn unrecorded(call_timeout: Option<u64>) -> Self {
         Self {
             admission: None,

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::admission::{Held, Report};
 use crate::breakers::Inner;
-use crate::call::Classified;
+use crate::call::{Classified, Guarded};
 use crate::circuit::Circuit;
 use crate::classify::{Verdict, errors_are_failures};
 use crate::clock::nanoseconds;
-use crate::gate::{Admission, Outcome, Plain, Simple};
+use crate::gate::{Admission, Outcome, Plain};
 use crate::permit::{OwnedPermit, Permit};
 use crate::rejection::{CallError, Rejection};
 use crate::status::{Mode, State, Status, Transition};
@@ -60,11 +60,11 @@ impl Breaker {
     /// # Panics
     ///
     /// In a tokio runtime whose timer is not enabled, when the policy limits how long a call may run.
-    pub async fn call<T, E, F>(&self, call: F) -> Result<T, CallError<E>>
+    pub fn call<T, E, F>(&self, call: F) -> impl Future<Output = Result<T, CallError<E>>>
     where
         F: Future<Output = Result<T, E>>,
     {
-        self.classify(errors_are_failures()).call(call).await
+        Guarded::new(self.classify(errors_are_failures()), call)
     }
 
     /// Makes a blocking call, if the circuit admits it, and tells the circuit how it ended.
@@ -211,24 +211,17 @@ impl Breaker {
     }
 
     /// Asks to make one call.
-    #[inline(always)]
     pub(crate) fn hold(&self) -> Result<Held, Rejection> {
         match self.admit_plainly() {
-            Some(plain) => Ok(Held::plainly(plain, || self.now())),
+            Some(plain) => Ok(plain.into()),
             None => self.hold_by_lease(),
         }
     }
 
     /// Asks to make a call that is healthy, which takes a few instructions. `None`: it may be, or not.
     #[inline(always)]
-    pub(crate) fn admit_simply(&self) -> Option<Simple> {
-        self.circuit.gate.admit_simply()
-    }
-
-    /// The same for a call whose length matters, or whose success.
-    #[inline(always)]
     pub(crate) fn admit_plainly(&self) -> Option<Plain> {
-        self.circuit.gate.admit_plainly()
+        self.circuit.gate.admit_plainly(|| self.now())
     }
 
     /// Asks to make a call that is not healthy: it is rejected in a few instructions, or may be anything.
@@ -256,61 +249,87 @@ impl Breaker {
             .acquire(&self.breakers.env, &self.circuit)
     }
 
-    /// Says how a call ended that was admitted simply.
+    /// Says how a call ended that was admitted plainly.
     #[inline(always)]
-    pub(crate) fn end_simply(&self, simple: Simple, verdict: Verdict) {
-        if matches!(verdict, Verdict::Success) && self.circuit.gate.succeed_simply(simple.sequence) {
-            self.breakers.env.count(Ending::Ended(Outcome::Success));
-        } else {
-            self.settle_simply(simple, verdict);
+    pub(crate) fn end_plainly(&self, plain: Plain, verdict: Verdict) {
+        if matches!(verdict, Verdict::Success) && self.succeed_plainly(plain.sequence, plain.started) {
+            return;
         }
+        self.settle_plainly(plain, verdict);
     }
 
     #[inline(always)]
-    pub(crate) fn settle_simply(&self, simple: Simple, verdict: Verdict) {
-        let Simple { sequence, admission } = simple;
+    fn succeed_plainly(&self, sequence: u64, started: u64) -> bool {
+        let settled = self
+            .circuit
+            .gate
+            .succeed_plainly(sequence, started, || self.now());
+        if settled {
+            self.breakers.env.count(Ending::Ended(Outcome::Success));
+        }
+        settled
+    }
+
+    /// Word by word, since a structure would be written to memory on the healthy path too.
+    #[inline(always)]
+    pub(crate) fn settle_plainly(&self, plain: Plain, verdict: Verdict) {
+        let Plain {
+            sequence,
+            admission,
+            started,
+            call_timeout,
+        } = plain;
+        let Admission {
+            ticket,
+            generation,
+            incarnation,
+        } = admission;
         self.settle_words(
             sequence,
-            admission.ticket,
-            admission.generation,
-            admission.incarnation,
+            ticket,
+            generation,
+            incarnation,
+            started,
+            call_timeout,
             verdict,
         );
     }
 
-    /// Word by word, since a structure would be written to memory on the healthy path too.
     #[cold]
     #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "they are what is to stay in registers")]
     fn settle_words(
         &self,
         sequence: u64,
         ticket: u64,
         generation: u64,
         incarnation: u64,
+        started: u64,
+        call_timeout: u64,
         verdict: Verdict,
     ) {
-        let admission = Admission {
-            ticket,
-            generation,
-            incarnation,
+        let plain = Plain {
+            sequence,
+            admission: Admission {
+                ticket,
+                generation,
+                incarnation,
+            },
+            started,
+            call_timeout,
         };
-        self.settle(Simple { sequence, admission }.into(), verdict.into());
+        self.settle(plain.into(), verdict.into());
     }
 
     /// Says how an admitted call ended.
-    #[inline(always)]
     pub(crate) fn end(&self, held: Held, verdict: Verdict) {
         if matches!(verdict, Verdict::Success)
-            && let Some(plain) = held.plain
-            && self
-                .circuit
-                .gate
-                .succeed_plainly(plain, held.started, || self.now())
+            && let Some(sequence) = held.plain
+            && self.succeed_plainly(sequence, held.started.unwrap_or_default())
         {
-            self.breakers.env.count(Ending::Ended(Outcome::Success));
-        } else {
-            self.settle(held, verdict.into());
+            return;
         }
+        self.settle(held, verdict.into());
     }
 
     #[inline(never)]

@@ -36,17 +36,6 @@ struct Words {
     call_timeout: AtomicU64,
 }
 
-impl Words {
-    #[inline(always)]
-    fn admission(&self) -> Admission {
-        Admission {
-            ticket: self.ticket.load(Ordering::Relaxed),
-            generation: self.generation.load(Ordering::Relaxed),
-            incarnation: self.incarnation.load(Ordering::Relaxed),
-        }
-    }
-}
-
 struct Kept(AtomicU64);
 
 /// A lease as one moment showed it.
@@ -89,29 +78,22 @@ pub(crate) enum Outcome {
 }
 
 /// An admission by a plain lease: one under which calls come at any time, and at least some succeed without a word to the
-/// component.
+/// component. Words only, so that it need not be written to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plain {
     /// Of the lease that stood then.
     pub(crate) sequence: u64,
     pub(crate) admission: Admission,
+    /// When the call began; 0 where how long it takes means nothing.
+    pub(crate) started: u64,
     /// `u64::MAX` where there is none.
-    call_timeout: u64,
-}
-
-/// An admission by a simple lease: a plain one under which successes mean nothing, nor how long a call takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Simple {
-    /// Of the lease that stood then.
-    pub(crate) sequence: u64,
-    pub(crate) admission: Admission,
+    pub(crate) call_timeout: u64,
 }
 
 impl Plain {
-    /// Whether how long the call takes means anything.
     #[inline(always)]
-    pub(crate) fn is_measured(&self) -> bool {
-        self.sequence & MEASURED != 0
+    pub(crate) fn started(&self) -> Option<u64> {
+        (self.sequence & MEASURED != 0).then_some(self.started)
     }
 
     #[inline(always)]
@@ -282,31 +264,28 @@ impl Gate {
         (self.words.sequence.load(Ordering::Relaxed) == sequence).then_some(seen)
     }
 
-    /// Admits a call by a simple lease: what a healthy call mostly comes to, in as few steps as it takes. `None`: look at
-    /// the lease.
+    /// Admits a call by a plain lease: what a healthy call comes to, in as few steps as it takes. `None`: look at the lease.
+    /// `now` is asked for only where it matters.
     #[inline(always)]
-    pub(crate) fn admit_simply(&self) -> Option<Simple> {
-        self.look(SIMPLE, |words, sequence| Simple {
+    pub(crate) fn admit_plainly(&self, now: impl FnOnce() -> u64) -> Option<Plain> {
+        let plain = self.look(PLAIN, |words, sequence| Plain {
             sequence,
-            admission: words.admission(),
-        })
-    }
-
-    /// Settles the success of a call that was admitted simply, if that lease still stands. Else look at the lease.
-    #[inline(always)]
-    pub(crate) fn succeed_simply(&self, sequence: u64) -> bool {
-        self.words.sequence.load(Ordering::Acquire) == sequence
-    }
-
-    /// Admits a call by a plain lease. `None`: look at the lease.
-    #[inline(always)]
-    pub(crate) fn admit_plainly(&self) -> Option<Plain> {
-        self.look(PLAIN, |words, sequence| Plain {
-            sequence,
-            admission: words.admission(),
+            admission: Admission {
+                ticket: words.ticket.load(Ordering::Relaxed),
+                generation: words.generation.load(Ordering::Relaxed),
+                incarnation: words.incarnation.load(Ordering::Relaxed),
+            },
+            started: 0,
             call_timeout: match sequence & MEASURED {
                 0 => NONE,
                 _ => words.call_timeout.load(Ordering::Relaxed),
+            },
+        })?;
+        Some(match plain.sequence & MEASURED {
+            0 => plain,
+            _ => Plain {
+                started: now(),
+                ..plain
             },
         })
     }
@@ -314,22 +293,24 @@ impl Gate {
     /// Settles the success of a call that was admitted plainly, if that lease still stands and has room for it. Else look at
     /// the lease. `now` is asked for only where it matters.
     #[inline(always)]
-    pub(crate) fn succeed_plainly(
-        &self,
-        sequence: u64,
-        started: Option<u64>,
-        now: impl FnOnce() -> u64,
-    ) -> bool {
+    pub(crate) fn succeed_plainly(&self, sequence: u64, started: u64, now: impl FnOnce() -> u64) -> bool {
+        let stands = || self.words.sequence.load(Ordering::Acquire) == sequence;
+        match sequence & SIMPLE {
+            0 => stands() && self.succeed_by_words(sequence, started, now),
+            _ => stands(),
+        }
+    }
+
+    /// The same where it means something that a call succeeds, or how long it took.
+    #[inline]
+    fn succeed_by_words(&self, sequence: u64, started: u64, now: impl FnOnce() -> u64) -> bool {
         let words = &self.words;
-        if words.sequence.load(Ordering::Acquire) != sequence {
-            return false;
-        }
-        if sequence & SIMPLE != 0 {
-            return true;
-        }
         if sequence & (MEASURED | BY_CLOCK) != 0 {
             let now = now();
-            let took = started.map_or(0, |started| now.saturating_sub(started));
+            let took = match sequence & MEASURED {
+                0 => 0,
+                _ => now.saturating_sub(started),
+            };
             let limit = |word: &AtomicU64| word.load(Ordering::Relaxed);
             if took > limit(&words.slow_after)
                 || took > limit(&words.call_timeout)

@@ -6,8 +6,7 @@ use std::time::Duration;
 use crate::admission::{Held, Report};
 use crate::breaker::Breaker;
 use crate::classify::{Failure, Verdict};
-use crate::gate::{Outcome, Simple};
-use crate::rejection::Rejection;
+use crate::gate::{Outcome, Plain};
 
 /// The permit to make one call. Say how the call ended: each method takes the permit.
 ///
@@ -112,15 +111,15 @@ pub(crate) trait Admitted {
     fn panicked(self, breaker: &Breaker);
 }
 
-impl Admitted for Simple {
+impl Admitted for Plain {
     #[inline(always)]
     fn end(self, breaker: &Breaker, verdict: Verdict) {
-        breaker.end_simply(self, verdict);
+        breaker.end_plainly(self, verdict);
     }
 
     #[inline(always)]
     fn panicked(self, breaker: &Breaker) {
-        breaker.settle_simply(self, panic_verdict());
+        breaker.settle_plainly(self, panic_verdict());
     }
 }
 
@@ -156,38 +155,8 @@ impl<B: Through> Guard<B> {
         }
     }
 
-    /// Asks the circuit to make one call. A healthy one does not wait for what the others keep in memory.
-    #[inline(always)]
-    pub(crate) fn begin(on: B) -> Result<Self, Rejection> {
-        let breaker = on.breaker();
-        match breaker.admit_plainly() {
-            Some(plain) => {
-                let held = Held::plainly(plain, || breaker.now());
-                Ok(Self::new(on, held))
-            }
-            None => {
-                let held = breaker.hold_by_lease()?;
-                Ok(Self::new(on, held))
-            }
-        }
-    }
-
-    pub(crate) fn on(&self) -> &B {
-        &self.on
-    }
-
     pub(crate) fn call_timeout(&self) -> Option<Duration> {
         self.held.call_timeout.map(Duration::from_nanos)
-    }
-
-    /// How much longer the call may run.
-    pub(crate) fn time_left(&self) -> Option<Duration> {
-        let limit = self.held.call_timeout?;
-        let ran = self
-            .held
-            .started
-            .map_or(0, |started| self.on.breaker().now().saturating_sub(started));
-        Some(Duration::from_nanos(limit.saturating_sub(ran)))
     }
 
     #[inline(always)]

@@ -30,10 +30,10 @@ use tower_service::Service;
 
 use crate::breaker::Breaker;
 use crate::breakers::Breakers;
-use crate::call::{Guarded, Judging};
+use crate::call::{Guarded, Judging, Stage};
 use crate::classify::{Classify, ErrorsAreFailures, errors_are_failures};
 use crate::error::AttachError;
-use crate::permit::{Guard, Through, panic_verdict};
+use crate::permit::{Through, panic_verdict};
 use crate::rejection::{CallError, Rejection};
 
 /// Puts circuits before services. Clones, and all services that it makes, share the circuits.
@@ -188,27 +188,27 @@ where
         self.inner.poll_ready(cx).map_err(ServiceError::Inner)
     }
 
-    #[inline]
+    #[inline(always)]
     fn call(&mut self, request: R) -> Self::Future {
         let key = (self.layer.key)(&request);
         let lane = match self.lane(key.as_ref()) {
             Ok(lane) => lane,
             Err(error) => return ResponseFuture::refused(ServiceRefusal::Attach(error)),
         };
-        let guard = match Guard::begin(lane) {
-            Ok(guard) => guard,
+        let stage = match Stage::of(&lane.breaker) {
+            Ok(stage) => stage,
             Err(rejection) => return ResponseFuture::refused(ServiceRefusal::Rejected(rejection)),
         };
         let call = match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
             Ok(call) => call,
             Err(panic) => {
-                guard.end(panic_verdict());
+                stage.leave(&lane.breaker, panic_verdict());
                 resume_unwind(panic);
             }
         };
         ResponseFuture {
             state: State::Called {
-                call: Guarded::admitted(guard, call),
+                call: Guarded::at(stage, lane, call),
             },
         }
     }
@@ -237,6 +237,7 @@ enum ServiceRefusal {
 }
 
 impl<F, C> ResponseFuture<F, C> {
+    #[inline(always)]
     fn refused(refusal: ServiceRefusal) -> Self {
         Self {
             state: State::Refused {
@@ -259,6 +260,7 @@ where
 {
     type Output = Result<T, ServiceError<E>>;
 
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
             StateProjection::Called { call } => call.poll(cx).map_err(ServiceError::from),
