@@ -9,23 +9,11 @@ use crate::circuit::Circuit;
 use crate::classify::Verdict;
 use crate::clock::nanoseconds;
 use crate::env::Env;
-use crate::gate::{Admission, Answer as Decision, Ended, Outcome, Plain, View};
+use crate::gate::{Admission, Answer as Decision, Ended, Held, Outcome, View};
 use crate::machine::{Answer, Cx, Machine};
 use crate::rejection::{Rejection, RejectionReason};
 use crate::status::Mode;
 use crate::telemetry::clip;
-
-/// What a permit holds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
-    /// None: the end of the call is of no interest.
-    pub(crate) admission: Option<Admission>,
-    /// The sequence of the lease that admitted it, where that was a plain one.
-    pub(crate) plain: Option<u64>,
-    /// When the call began, where it matters how long it takes.
-    pub(crate) started: Option<u64>,
-    pub(crate) call_timeout: Option<u64>,
-}
 
 /// How a call ended.
 #[derive(Debug)]
@@ -60,36 +48,15 @@ impl From<Verdict> for Report {
     }
 }
 
-impl From<Plain> for Held {
-    #[inline(always)]
-    fn from(plain: Plain) -> Self {
-        Self {
-            admission: Some(plain.admission),
-            plain: Some(plain.sequence),
-            started: plain.started(),
-            call_timeout: plain.call_timeout(),
-        }
-    }
-}
-
 impl Held {
-    fn unrecorded(call_timeout: Option<u64>) -> Self {
-        Self {
-            admission: None,
-            plain: None,
-            started: None,
-            call_timeout,
-        }
-    }
-
     /// How long the call ran.
     fn took(&self, now: u64) -> Option<u64> {
-        self.started.map(|started| now.saturating_sub(started))
+        self.started().map(|started| now.saturating_sub(started))
     }
 
     /// A call that ran too long is a time-out, whatever came of it; one that says nothing still says nothing.
     fn outcome(&self, outcome: Outcome, took: Option<u64>) -> Outcome {
-        let late = matches!((took, self.call_timeout), (Some(took), Some(limit)) if took > limit);
+        let late = matches!((took, self.call_timeout()), (Some(took), Some(limit)) if took > limit);
         match outcome {
             Outcome::Success | Outcome::Failure if late => Outcome::Timeout,
             Outcome::Success | Outcome::Failure | Outcome::Timeout | Outcome::Ignored => outcome,
@@ -108,12 +75,10 @@ pub(crate) fn decided(
 ) -> Result<Held, Rejection> {
     let lease = view.lease;
     match answer {
-        Decision::Admit(admission) => Ok(Held {
-            admission: Some(admission),
-            plain: None,
-            started: lease.measures().then(now),
-            call_timeout: lease.call_timeout,
-        }),
+        Decision::Admit(admission) => {
+            let started = lease.measures().then(now);
+            Ok(Held::asked(admission, started, lease.call_timeout))
+        }
         Decision::Pass | Decision::Ask => Ok(Held::unrecorded(lease.call_timeout)),
         Decision::Reject { .. } if lease.mode == Mode::Shadow => {
             circuit.would_have_rejected.fetch_add(1, Ordering::Relaxed);
@@ -183,7 +148,7 @@ pub(crate) fn settled_by_lease(
 ) -> Option<Outcome> {
     let settled = circuit.gate.settle(admission, |view| {
         // Only a success can depend on the clock, and only under some leases.
-        let by_clock = outcome == Outcome::Success && (held.started.is_some() || view.weighs_by_the_clock());
+        let by_clock = outcome == Outcome::Success && (held.started().is_some() || view.weighs_by_the_clock());
         let at = (by_clock && !view.voids(admission)).then(|| env.clock.monotonic());
         let took = at.and_then(|at| held.took(at));
         let outcome = held.outcome(outcome, took);

@@ -5,13 +5,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admission::{Held, Report};
+use crate::admission::Report;
 use crate::breakers::Inner;
 use crate::call::{Classified, Guarded};
 use crate::circuit::Circuit;
 use crate::classify::{Verdict, errors_are_failures};
 use crate::clock::nanoseconds;
-use crate::gate::{Admission, Outcome, Plain};
+use crate::gate::{Held, Outcome};
 use crate::permit::{OwnedPermit, Permit};
 use crate::rejection::{CallError, Rejection};
 use crate::status::{Mode, State, Status, Transition};
@@ -210,130 +210,60 @@ impl Breaker {
             .status(&self.breakers.env, &self.circuit)
     }
 
-    /// Asks to make one call.
+    /// Asks to make one call. A healthy one takes a few instructions.
+    #[inline(always)]
     pub(crate) fn hold(&self) -> Result<Held, Rejection> {
-        match self.admit_plainly() {
-            Some(plain) => Ok(plain.into()),
+        match self.circuit.gate.admit_plainly(|| self.now()) {
+            Some(held) => Ok(held),
             None => self.hold_by_lease(),
         }
     }
 
-    /// Asks to make a call that is healthy, which takes a few instructions. `None`: it may be, or not.
-    #[inline(always)]
-    pub(crate) fn admit_plainly(&self) -> Option<Plain> {
-        self.circuit.gate.admit_plainly(|| self.now())
-    }
-
     /// Asks to make a call that is not healthy: it is rejected in a few instructions, or may be anything.
-    #[inline(always)]
-    pub(crate) fn hold_by_lease(&self) -> Result<Held, Rejection> {
-        match self.reject_plainly() {
-            Some(rejection) => Err(rejection),
-            None => self.ask(),
-        }
-    }
-
-    #[inline(always)]
-    fn reject_plainly(&self) -> Option<Rejection> {
-        let (reason, left) = self.circuit.gate.reject_plainly(|| self.now())?;
-        self.breakers
-            .shard(self.shard)
-            .reject(&self.breakers.env, reason);
-        Some(Rejection::new(&self.circuit.key, reason, Some(left)))
-    }
-
     #[inline(never)]
-    fn ask(&self) -> Result<Held, Rejection> {
-        self.breakers
-            .shard(self.shard)
-            .acquire(&self.breakers.env, &self.circuit)
-    }
-
-    /// Says how a call ended that was admitted plainly.
-    #[inline(always)]
-    pub(crate) fn end_plainly(&self, plain: Plain, verdict: Verdict) {
-        if matches!(verdict, Verdict::Success) && self.succeed_plainly(plain.sequence, plain.started) {
-            return;
+    fn hold_by_lease(&self) -> Result<Held, Rejection> {
+        let (env, shard) = (&self.breakers.env, self.breakers.shard(self.shard));
+        match self.circuit.gate.reject_plainly(|| self.now()) {
+            Some((reason, left)) => {
+                shard.reject(env, reason);
+                Err(Rejection::new(&self.circuit.key, reason, Some(left)))
+            }
+            None => shard.acquire(env, &self.circuit),
         }
-        self.settle_plainly(plain, verdict);
-    }
-
-    #[inline(always)]
-    fn succeed_plainly(&self, sequence: u64, started: u64) -> bool {
-        let settled = self
-            .circuit
-            .gate
-            .succeed_plainly(sequence, started, || self.now());
-        if settled {
-            self.breakers.env.count(Ending::Ended(Outcome::Success));
-        }
-        settled
-    }
-
-    /// Word by word, since a structure would be written to memory on the healthy path too.
-    #[inline(always)]
-    pub(crate) fn settle_plainly(&self, plain: Plain, verdict: Verdict) {
-        let Plain {
-            sequence,
-            admission,
-            started,
-            call_timeout,
-        } = plain;
-        let Admission {
-            ticket,
-            generation,
-            incarnation,
-        } = admission;
-        self.settle_words(
-            sequence,
-            ticket,
-            generation,
-            incarnation,
-            started,
-            call_timeout,
-            verdict,
-        );
-    }
-
-    #[cold]
-    #[inline(never)]
-    #[expect(clippy::too_many_arguments, reason = "they are what is to stay in registers")]
-    fn settle_words(
-        &self,
-        sequence: u64,
-        ticket: u64,
-        generation: u64,
-        incarnation: u64,
-        started: u64,
-        call_timeout: u64,
-        verdict: Verdict,
-    ) {
-        let plain = Plain {
-            sequence,
-            admission: Admission {
-                ticket,
-                generation,
-                incarnation,
-            },
-            started,
-            call_timeout,
-        };
-        self.settle(plain.into(), verdict.into());
     }
 
     /// Says how an admitted call ended.
+    #[inline(always)]
     pub(crate) fn end(&self, held: Held, verdict: Verdict) {
         if matches!(verdict, Verdict::Success)
-            && let Some(sequence) = held.plain
-            && self.succeed_plainly(sequence, held.started.unwrap_or_default())
+            && self.circuit.gate.succeed_plainly(held, || self.now())
         {
-            return;
+            self.breakers.env.count(Ending::Ended(Outcome::Success));
+        } else {
+            self.settle(held, verdict);
         }
-        self.settle(held, verdict.into());
     }
 
+    /// The same for one that did not end well, or may not have.
+    #[inline(always)]
+    pub(crate) fn settle(&self, held: Held, verdict: Verdict) {
+        let [a, b, c, d, e, f] = held.words();
+        self.settle_words(a, b, c, d, e, f, verdict);
+    }
+
+    /// Word by word: as a structure, they would be written to memory by a healthy call too.
+    #[cold]
     #[inline(never)]
-    pub(crate) fn settle(&self, held: Held, report: Report) {
+    #[expect(clippy::too_many_arguments, reason = "they are what is to stay in registers")]
+    fn settle_words(&self, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, verdict: Verdict) {
+        self.report(Held::of_words([a, b, c, d, e, f]), verdict.into());
+    }
+
+    pub(crate) fn time_out(&self, held: Held) {
+        self.report(held, Report::of(Outcome::Timeout));
+    }
+
+    fn report(&self, held: Held, report: Report) {
         self.breakers
             .shard(self.shard)
             .settle(&self.breakers.env, &self.circuit, &held, report);

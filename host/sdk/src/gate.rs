@@ -77,23 +77,85 @@ pub(crate) enum Outcome {
     Ignored,
 }
 
-/// An admission by a plain lease: one under which calls come at any time, and at least some succeed without a word to the
-/// component. Words only, so that it need not be written to memory.
+/// What a permit holds. Words and nothing else, so that a healthy call need not write it to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plain {
-    /// Of the lease that stood then.
-    pub(crate) sequence: u64,
-    pub(crate) admission: Admission,
-    /// When the call began; 0 where how long it takes means nothing.
-    pub(crate) started: u64,
-    /// `u64::MAX` where there is none.
-    pub(crate) call_timeout: u64,
+pub(crate) struct Held {
+    /// Of the lease that admitted the call, where that was a plain one; else [`ASKED`] or [`UNRECORDED`].
+    sequence: u64,
+    admission: Admission,
+    /// [`NONE`] where it means nothing how long the call takes.
+    started: u64,
+    call_timeout: u64,
 }
 
-impl Plain {
+/// The sequence of no lease: the component said so.
+const ASKED: u64 = 0;
+/// The sequence of no lease: the end of the call is of no interest.
+const UNRECORDED: u64 = u64::MAX;
+
+impl Held {
+    /// By the word of the component, or by a lease that is not plain.
+    pub(crate) fn asked(admission: Admission, started: Option<u64>, call_timeout: Option<u64>) -> Self {
+        Self {
+            sequence: ASKED,
+            admission,
+            started: started.unwrap_or(NONE),
+            call_timeout: call_timeout.unwrap_or(NONE),
+        }
+    }
+
+    /// By nobody: the call is made and not recorded.
+    pub(crate) fn unrecorded(call_timeout: Option<u64>) -> Self {
+        let nothing = Admission {
+            ticket: 0,
+            generation: 0,
+            incarnation: 0,
+        };
+        Self {
+            sequence: UNRECORDED,
+            ..Self::asked(nothing, None, call_timeout)
+        }
+    }
+
     #[inline(always)]
+    pub(crate) fn words(self) -> [u64; 6] {
+        let Admission {
+            ticket,
+            generation,
+            incarnation,
+        } = self.admission;
+        [
+            self.sequence,
+            ticket,
+            generation,
+            incarnation,
+            self.started,
+            self.call_timeout,
+        ]
+    }
+
+    pub(crate) fn of_words([sequence, ticket, generation, incarnation, started, call_timeout]: [u64; 6]) -> Self {
+        let admission = Admission {
+            ticket,
+            generation,
+            incarnation,
+        };
+        Self {
+            sequence,
+            admission,
+            started,
+            call_timeout,
+        }
+    }
+
+    /// None: the end of the call is of no interest.
+    pub(crate) fn admission(&self) -> Option<Admission> {
+        (self.sequence != UNRECORDED).then_some(self.admission)
+    }
+
+    /// When the call began, where it matters how long it takes.
     pub(crate) fn started(&self) -> Option<u64> {
-        (self.sequence & MEASURED != 0).then_some(self.started)
+        some(self.started)
     }
 
     #[inline(always)]
@@ -267,25 +329,25 @@ impl Gate {
     /// Admits a call by a plain lease: what a healthy call comes to, in as few steps as it takes. `None`: look at the lease.
     /// `now` is asked for only where it matters.
     #[inline(always)]
-    pub(crate) fn admit_plainly(&self, now: impl FnOnce() -> u64) -> Option<Plain> {
-        let plain = self.look(PLAIN, |words, sequence| Plain {
+    pub(crate) fn admit_plainly(&self, now: impl FnOnce() -> u64) -> Option<Held> {
+        let held = self.look(PLAIN, |words, sequence| Held {
             sequence,
             admission: Admission {
                 ticket: words.ticket.load(Ordering::Relaxed),
                 generation: words.generation.load(Ordering::Relaxed),
                 incarnation: words.incarnation.load(Ordering::Relaxed),
             },
-            started: 0,
+            started: NONE,
             call_timeout: match sequence & MEASURED {
                 0 => NONE,
                 _ => words.call_timeout.load(Ordering::Relaxed),
             },
         })?;
-        Some(match plain.sequence & MEASURED {
-            0 => plain,
-            _ => Plain {
+        Some(match held.sequence & MEASURED {
+            0 => held,
+            _ => Held {
                 started: now(),
-                ..plain
+                ..held
             },
         })
     }
@@ -293,11 +355,11 @@ impl Gate {
     /// Settles the success of a call that was admitted plainly, if that lease still stands and has room for it. Else look at
     /// the lease. `now` is asked for only where it matters.
     #[inline(always)]
-    pub(crate) fn succeed_plainly(&self, sequence: u64, started: u64, now: impl FnOnce() -> u64) -> bool {
-        let stands = || self.words.sequence.load(Ordering::Acquire) == sequence;
-        match sequence & SIMPLE {
-            0 => stands() && self.succeed_by_words(sequence, started, now),
-            _ => stands(),
+    pub(crate) fn succeed_plainly(&self, held: Held, now: impl FnOnce() -> u64) -> bool {
+        let stands = self.words.sequence.load(Ordering::Acquire) == held.sequence;
+        match held.sequence & SIMPLE {
+            0 => stands && self.succeed_by_words(held.sequence, held.started, now),
+            _ => stands,
         }
     }
 

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::admission::{Held, Report};
 use crate::breaker::Breaker;
 use crate::classify::{Failure, Verdict};
-use crate::gate::{Outcome, Plain};
+use crate::gate::Held;
 
 /// The permit to make one call. Say how the call ended: each method takes the permit.
 ///
@@ -104,37 +103,6 @@ impl Through for &Breaker {
     }
 }
 
-/// What an admitted call is settled by.
-pub(crate) trait Admitted {
-    fn end(self, breaker: &Breaker, verdict: Verdict);
-
-    fn panicked(self, breaker: &Breaker);
-}
-
-impl Admitted for Plain {
-    #[inline(always)]
-    fn end(self, breaker: &Breaker, verdict: Verdict) {
-        breaker.end_plainly(self, verdict);
-    }
-
-    #[inline(always)]
-    fn panicked(self, breaker: &Breaker) {
-        breaker.settle_plainly(self, panic_verdict());
-    }
-}
-
-impl Admitted for Held {
-    #[inline(always)]
-    fn end(self, breaker: &Breaker, verdict: Verdict) {
-        breaker.end(self, verdict);
-    }
-
-    #[inline(always)]
-    fn panicked(self, breaker: &Breaker) {
-        breaker.settle(self, panic_verdict().into());
-    }
-}
-
 /// Settles once, at the latest when it is dropped.
 pub(crate) struct Guard<B: Through> {
     on: B,
@@ -156,7 +124,7 @@ impl<B: Through> Guard<B> {
     }
 
     pub(crate) fn call_timeout(&self) -> Option<Duration> {
-        self.held.call_timeout.map(Duration::from_nanos)
+        self.held.call_timeout().map(Duration::from_nanos)
     }
 
     #[inline(always)]
@@ -166,23 +134,20 @@ impl<B: Through> Guard<B> {
     }
 
     pub(crate) fn time_out(mut self) {
-        self.settle(Report::of(Outcome::Timeout));
-    }
-
-    fn settle(&mut self, report: Report) {
         self.ended = true;
-        self.on.breaker().settle(self.held, report);
+        self.on.breaker().time_out(self.held);
     }
 
     /// The call was left: by whoever holds the permit, or by a panic.
     #[cold]
     fn leave(&mut self) {
         let panicked = std::thread::panicking() && !self.begun_unwinding;
-        self.settle(if panicked {
-            panic_verdict().into()
+        let verdict = if panicked {
+            panic_verdict()
         } else {
-            Report::of(Outcome::Ignored)
-        });
+            Verdict::Ignored
+        };
+        self.on.breaker().settle(self.held, verdict);
     }
 }
 

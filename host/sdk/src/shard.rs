@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
-use crate::admission::{Held, Report, acquire_locked, decided, settle_locked, settled_by_lease};
+use crate::admission::{Report, acquire_locked, decided, settle_locked, settled_by_lease};
 use crate::bindings::tripwit::breaker::types;
 use crate::circuit::Circuit;
 use crate::clock::Stopwatch;
 use crate::env::Env;
 use crate::error::AttachError;
-use crate::gate::{Admission, Answer as Decision, Outcome, View};
+use crate::gate::{Admission, Answer as Decision, Held, Outcome, View};
 use crate::instance::Fault;
 use crate::machine::{Answer, Cx, Machine};
 use crate::regime::Regime;
@@ -121,8 +121,8 @@ impl Shard {
 
     /// Says how an admitted call ended.
     pub(crate) fn settle(&self, env: &Env, circuit: &Circuit, held: &Held, report: Report) {
-        let outcome = match &held.admission {
-            Some(admission) => self.settle_admitted(env, circuit, held, admission, report),
+        let outcome = match held.admission() {
+            Some(admission) => self.settle_admitted(env, circuit, held, &admission, report),
             None => report.outcome,
         };
         env.count(Ending::Ended(outcome));

@@ -30,7 +30,7 @@ use tower_service::Service;
 
 use crate::breaker::Breaker;
 use crate::breakers::Breakers;
-use crate::call::{Guarded, Judging, Stage};
+use crate::call::{Guarded, Judging};
 use crate::classify::{Classify, ErrorsAreFailures, errors_are_failures};
 use crate::error::AttachError;
 use crate::permit::{Through, panic_verdict};
@@ -193,22 +193,22 @@ where
         let key = (self.layer.key)(&request);
         let lane = match self.lane(key.as_ref()) {
             Ok(lane) => lane,
-            Err(error) => return ResponseFuture::refused(ServiceRefusal::Attach(error)),
+            Err(error) => return ResponseFuture::refused(ServiceRefusal::Attach(Box::new(error))),
         };
-        let stage = match Stage::of(&lane.breaker) {
-            Ok(stage) => stage,
+        let held = match lane.breaker.hold() {
+            Ok(held) => held,
             Err(rejection) => return ResponseFuture::refused(ServiceRefusal::Rejected(rejection)),
         };
         let call = match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
             Ok(call) => call,
             Err(panic) => {
-                stage.leave(&lane.breaker, panic_verdict());
+                lane.breaker.settle(held, panic_verdict());
                 resume_unwind(panic);
             }
         };
         ResponseFuture {
             state: State::Called {
-                call: Guarded::at(stage, lane, call),
+                call: Guarded::admitted(held, lane, call),
             },
         }
     }
@@ -232,7 +232,7 @@ pin_project! {
 
 /// Why a request never reached the service.
 enum ServiceRefusal {
-    Attach(AttachError),
+    Attach(Box<AttachError>),
     Rejected(Rejection),
 }
 
@@ -281,7 +281,7 @@ where
 pub enum ServiceError<E> {
     /// There is no circuit for the request's key.
     #[error(transparent)]
-    Attach(AttachError),
+    Attach(Box<AttachError>),
     /// The circuit said no, and the service was not called.
     #[error(transparent)]
     Rejected(Rejection),

@@ -66,7 +66,10 @@ async fn a_key_that_cannot_be_one_is_an_error_of_the_request() {
         .layer(BreakerLayer::new(breakers, host))
         .service(service);
     let error = guarded.oneshot(("", Ok(200))).await.unwrap_err();
-    assert!(matches!(error, ServiceError::Attach(AttachError::Key { .. })));
+    let ServiceError::Attach(error) = error else {
+        panic!("{error}");
+    };
+    assert!(matches!(*error, AttachError::Key { .. }));
 }
 
 #[tokio::test]
