@@ -279,7 +279,7 @@ impl Breaker {
     }
 
     pub(crate) fn shared_key(&self) -> Arc<str> {
-        self.circuit.key.clone()
+        self.key().into()
     }
 
     pub(crate) fn now(&self) -> u64 {

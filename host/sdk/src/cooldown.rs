@@ -72,7 +72,7 @@ impl Machine {
             circuit.publish_locked(cx, &lease, incarnation, false);
             let transition = moved.transition.map(|transition| event(&circuit, transition));
             all.push(Moved {
-                key: circuit.key.clone(),
+                key: circuit.key.as_str().into(),
                 transition: transition.as_ref().map(|event| event.transition.clone()),
             });
             moves.extend(transition);

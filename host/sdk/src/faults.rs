@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::bindings::exports::tripwit::breaker::policy::Snapshot;
 use crate::bindings::tripwit::breaker::types;
 use crate::builder::OnFault;
-use crate::circuit::{Circuit, Slot};
+use crate::circuit::{Key, Circuit, Slot};
 use crate::env::Env;
 use crate::gate::View;
 use crate::instance::Fault;
@@ -286,7 +286,7 @@ fn on_fault(env: &Env, last: &Lease) -> Lease {
     }
 }
 
-fn report(cx: &Cx<'_>, regime: &Arc<Regime>, key: Option<Arc<str>>, fault: Fault) {
+fn report(cx: &Cx<'_>, regime: &Arc<Regime>, key: Option<Key>, fault: Fault) {
     cx.env.ledger.faults.fetch_add(1, Ordering::Relaxed);
     cx.outlet.fault(regime, key, fault);
 }

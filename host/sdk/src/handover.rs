@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::bindings::exports::tripwit::breaker::policy as wit;
-use crate::circuit::{Circuit, Slot, Strikes};
+use crate::circuit::{Circuit, Key, Slot, Strikes};
 use crate::clock::Stopwatch;
 use crate::error::SwapError;
 use crate::faults::{forget, takes_over};
@@ -24,7 +24,7 @@ pub(crate) enum Progress {
 
 /// What a circuit would go over with.
 pub(crate) struct Copy {
-    pub(crate) key: Arc<str>,
+    pub(crate) key: Key,
     /// Those that it has.
     pub(crate) now: Settings,
     /// Those that it would get.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::circuit::Key;
 use crate::clock::Clock;
 use crate::status::State;
 use crate::tally::{Tally, Totals};
@@ -28,7 +29,7 @@ pub(crate) struct Ledger {
 /// Changed when a circuit's state changes, and only then.
 #[derive(Default)]
 struct States {
-    not_closed: BTreeMap<Arc<str>, State>,
+    not_closed: BTreeMap<Key, State>,
     /// How many are open, and the sum of the moments when circuits left that state less those when they came into it:
     /// so many times now, added to it, is the time that they spent open.
     open: u64,
@@ -81,7 +82,7 @@ impl Ledger {
     }
 
     /// A circuit's lease says another state than the one before did. Called under its shard's lock.
-    pub(crate) fn moved(&self, key: &Arc<str>, before: State, after: State, now: u64) {
+    pub(crate) fn moved(&self, key: &Key, before: State, after: State, now: u64) {
         if before == after {
             return;
         }
@@ -118,7 +119,7 @@ impl Ledger {
     }
 
     /// Adds the circuits that are not closed to `all`.
-    pub(crate) fn not_closed(&self, all: &mut impl Extend<(Arc<str>, State)>) {
+    pub(crate) fn not_closed(&self, all: &mut impl Extend<(Key, State)>) {
         let states = self.states.lock();
         all.extend(states.not_closed.iter().map(|(key, state)| (key.clone(), *state)));
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::bindings::tripwit::breaker::types;
-use crate::circuit::{Circuit, Slot, Slots};
+use crate::circuit::{Key, Circuit, Slot, Slots};
 use crate::clock::Stopwatch;
 use crate::env::Env;
 use crate::error::AttachError;
@@ -210,7 +210,7 @@ impl Machine {
     pub(crate) fn attach(
         &mut self,
         cx: &Cx<'_>,
-        key: &Arc<str>,
+        key: &Key,
         own: Option<&Settings>,
     ) -> Result<Arc<Circuit>, AttachError> {
         let seat = self.newest();
@@ -440,12 +440,12 @@ pub(crate) fn checked(
 
 pub(crate) fn event(circuit: &Circuit, transition: types::Transition) -> Event {
     Event {
-        key: circuit.key.clone(),
+        key: circuit.key.as_str().into(),
         transition: transition.into(),
     }
 }
 
-pub(crate) fn refusal(key: &Arc<str>, error: wit::AttachError) -> AttachError {
+pub(crate) fn refusal(key: &Key, error: wit::AttachError) -> AttachError {
     let key = key.to_string();
     match error {
         wit::AttachError::Key(problem) => AttachError::Key { key, problem },

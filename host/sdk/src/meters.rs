@@ -12,6 +12,7 @@ use opentelemetry::metrics::{Meter, MeterProvider};
 use opentelemetry::{InstrumentationScope, KeyValue, global};
 use parking_lot::Mutex;
 
+use crate::circuit::Key;
 use crate::clock::Clock;
 use crate::ledger::{Figures, Ledger};
 use crate::names::{self, Instrument};
@@ -108,7 +109,7 @@ struct Book {
 }
 
 /// One series of the gauge of states.
-type Series = (Arc<str>, State);
+type Series = (Key, State);
 
 /// Since when a series is told as 0.
 struct Left {
@@ -244,7 +245,7 @@ impl Group {
             .with_callback(move |observer| {
                 let _ = &held;
                 for (topic, state, is_now) in group.book.lock().states() {
-                    let topic = KeyValue::new(names::TOPIC, topic);
+                    let topic = KeyValue::new(names::TOPIC, topic.to_string());
                     observer.observe(u64::from(is_now), &[topic, state_attribute(state)]);
                 }
             })
@@ -298,7 +299,7 @@ impl Book {
 
     /// What there is to tell of circuits that are not closed: the states that they are in, and for a time those that they
     /// were in before. A circuit that has a series keeps it while it is not closed; others get one while there is room.
-    fn states(&mut self) -> Vec<(Arc<str>, State, bool)> {
+    fn states(&mut self) -> Vec<(Key, State, bool)> {
         self.fold();
         let mut not_closed = BTreeMap::new();
         for ledger in &self.ledgers {

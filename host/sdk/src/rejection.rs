@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bindings::tripwit::breaker::types as wit;
+use crate::circuit::Key;
 pub use crate::words::RejectionReason;
 
 impl fmt::Display for RejectionReason {
@@ -36,25 +37,26 @@ impl From<wit::RejectionReason> for RejectionReason {
 /// Nothing was sent. Its text names the circuit and says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    key: Arc<str>,
+    key: Key,
     reason: RejectionReason,
-    retry_after: Option<Duration>,
+    /// Nanoseconds.
+    retry_after: Option<u64>,
     at_fault: bool,
 }
 
 impl Rejection {
     #[inline]
-    pub(crate) fn new(key: &Arc<str>, reason: RejectionReason, retry_after: Option<u64>) -> Self {
+    pub(crate) fn new(key: &Key, reason: RejectionReason, retry_after: Option<u64>) -> Self {
         Self {
             key: key.clone(),
             reason,
-            retry_after: retry_after.map(Duration::from_nanos),
+            retry_after,
             at_fault: false,
         }
     }
 
     /// What `OnFault::Reject` answers.
-    pub(crate) fn at_fault(key: &Arc<str>) -> Self {
+    pub(crate) fn at_fault(key: &Key) -> Self {
         Self {
             key: key.clone(),
             reason: RejectionReason::Other,
@@ -78,7 +80,7 @@ impl Rejection {
     /// How long until it is worth asking again; `None` where no clock decides (forced open, cool-down cycles).
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        self.retry_after.map(Duration::from_nanos)
     }
 }
 
@@ -86,7 +88,7 @@ impl std::error::Error for Rejection {}
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = &*self.key;
+        let key = self.key();
         if self.at_fault {
             return write!(
                 f,
@@ -107,7 +109,7 @@ impl fmt::Display for Rejection {
             RejectionReason::Throttled => write!(f, "circuit {key:?} sheds a share of its calls")?,
             RejectionReason::Other => write!(f, "circuit {key:?} rejects calls")?,
         }
-        match self.retry_after {
+        match self.retry_after() {
             Some(wait) => write!(f, "; the call was not made, try again in {wait:?}"),
             None => f.write_str("; the call was not made, try again later"),
         }

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::admission::{Report, acquire_locked, decided, settle_locked, settled_by_lease};
 use crate::bindings::tripwit::breaker::types;
-use crate::circuit::Circuit;
+use crate::circuit::{Circuit, Key};
 use crate::clock::Stopwatch;
 use crate::env::Env;
 use crate::error::AttachError;
@@ -159,7 +159,7 @@ impl Shard {
             match registry.get(key) {
                 Some(circuit) => Ok(Attached::Found(circuit.clone())),
                 None => {
-                    let key = Arc::from(key);
+                    let key = Key::from(key);
                     self.quietly(env, |machine, cx| machine.attach(cx, &key, own))
                         .map(|circuit| {
                             registry.insert(&circuit);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use opentelemetry::Context;
 use parking_lot::Mutex;
 
+use crate::circuit::Key;
 use crate::bindings::tripwit::breaker::{log, spans, types};
 use crate::emit;
 use crate::env::Env;
@@ -114,7 +115,7 @@ pub(crate) enum What {
     Told(Told),
     Moved(Event),
     Fault {
-        key: Option<Arc<str>>,
+        key: Option<Key>,
         fault: Fault,
     },
     /// Entries were dropped, for the first time.
@@ -187,7 +188,7 @@ impl Outlet {
     }
 
     /// Queues a fault of the component.
-    pub(crate) fn fault(&self, regime: &Arc<Regime>, key: Option<Arc<str>>, fault: Fault) {
+    pub(crate) fn fault(&self, regime: &Arc<Regime>, key: Option<Key>, fault: Fault) {
         self.extend(regime, std::iter::once(What::Fault { key, fault }), 0);
     }
 
