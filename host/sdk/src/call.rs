@@ -249,35 +249,37 @@ impl<F, B: Through> Guarded<F, B> {
     #[inline(never)]
     fn poll_timer<E>(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallError<E>> {
         let mut this = self.project();
-        let Stage::Admitted(held) = *this.stage else {
+        let Stage::Admitted(held) = this.stage else {
             return Poll::Pending;
         };
         let breaker = this.on.breaker();
         if !*this.timed {
             *this.timed = true;
-            this.timer.set(timer(breaker, held));
+            if can_wait() {
+                let ran = held
+                    .started()
+                    .map_or(0, |started| breaker.now().saturating_sub(started));
+                let limit = held.call_timeout().unwrap_or(u64::MAX);
+                let left = Duration::from_nanos(limit.saturating_sub(ran));
+                this.timer.set(Some(tokio::time::sleep(left)));
+            }
         }
         let Some(timer) = this.timer.as_mut().as_pin_mut() else {
             return Poll::Pending;
         };
         ready!(timer.poll(cx));
+        let after = Duration::from_nanos(held.call_timeout().unwrap_or_default());
+        breaker.time_out(*held);
         *this.stage = Stage::Over;
-        breaker.time_out(held);
         this.call.set(None);
         Poll::Ready(CallError::TimedOut {
             key: breaker.shared_key(),
-            after: Duration::from_nanos(held.call_timeout().unwrap_or_default()),
+            after,
         })
     }
 }
 
-/// The timer of a call that is limited, where there is a runtime that can keep one.
-fn timer(breaker: &Breaker, held: Held) -> Option<Sleep> {
-    let limit = held.call_timeout()?;
-    let ran = held
-        .started()
-        .map_or(0, |started| breaker.now().saturating_sub(started));
-    tokio::runtime::Handle::try_current()
-        .ok()
-        .map(|_| tokio::time::sleep(Duration::from_nanos(limit.saturating_sub(ran))))
+/// Whether there is a runtime that can keep a timer.
+fn can_wait() -> bool {
+    tokio::runtime::Handle::try_current().is_ok()
 }
