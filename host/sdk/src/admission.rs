@@ -148,7 +148,8 @@ pub(crate) fn settled_by_lease(
 ) -> Option<Outcome> {
     let settled = circuit.gate.settle(admission, |view| {
         // Only a success can depend on the clock, and only under some leases.
-        let by_clock = outcome == Outcome::Success && (held.started().is_some() || view.weighs_by_the_clock());
+        let by_clock =
+            outcome == Outcome::Success && (held.started().is_some() || view.weighs_by_the_clock());
         let at = (by_clock && !view.voids(admission)).then(|| env.clock.monotonic());
         let took = at.and_then(|at| held.took(at));
         let outcome = held.outcome(outcome, took);

@@ -235,9 +235,7 @@ impl Breaker {
     /// Says how an admitted call ended.
     #[inline(always)]
     pub(crate) fn end(&self, held: Held, verdict: Verdict) {
-        if matches!(verdict, Verdict::Success)
-            && self.circuit.gate.succeed_plainly(held, || self.now())
-        {
+        if matches!(verdict, Verdict::Success) && self.circuit.gate.succeed_plainly(held, || self.now()) {
             self.breakers.env.count(Ending::Ended(Outcome::Success));
         } else {
             self.settle(held, verdict);

@@ -268,13 +268,13 @@ impl<F, B: Through> Guarded<F, B> {
             return Poll::Pending;
         };
         ready!(timer.poll(cx));
-        let after = Duration::from_nanos(held.call_timeout().unwrap_or_default());
-        breaker.time_out(*held);
+        let held = *held;
         *this.stage = Stage::Over;
+        breaker.time_out(held);
         this.call.set(None);
         Poll::Ready(CallError::TimedOut {
             key: breaker.shared_key(),
-            after,
+            after: Duration::from_nanos(held.call_timeout().unwrap_or_default()),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! The two clocks that a breaker reads, and one that tests turn by hand.
 
 use std::fmt;
-use std::sync::{Arc, LazyLock, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::counted::{Counted, Source};

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::bindings::exports::tripwit::breaker::policy::Snapshot;
 use crate::bindings::tripwit::breaker::types;
 use crate::builder::OnFault;
-use crate::circuit::{Key, Circuit, Slot};
+use crate::circuit::{Circuit, Key, Slot};
 use crate::env::Env;
 use crate::gate::View;
 use crate::instance::Fault;

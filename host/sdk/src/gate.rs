@@ -134,7 +134,9 @@ impl Held {
         ]
     }
 
-    pub(crate) fn of_words([sequence, ticket, generation, incarnation, started, call_timeout]: [u64; 6]) -> Self {
+    pub(crate) fn of_words(
+        [sequence, ticket, generation, incarnation, started, call_timeout]: [u64; 6],
+    ) -> Self {
         let admission = Admission {
             ticket,
             generation,

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use crate::bindings::exports::tripwit::breaker::policy as wit;
 use crate::bindings::tripwit::breaker::types;
-use crate::circuit::{Key, Circuit, Slot, Slots};
+use crate::circuit::{Circuit, Key, Slot, Slots};
 use crate::clock::Stopwatch;
 use crate::env::Env;
 use crate::error::AttachError;

@@ -181,7 +181,13 @@ mod tests {
         });
         let expected = all as u64;
         assert_eq!((tally.totals()[0], tally.totals()[4]), (100 * expected, expected));
-        assert!(tally.shared.0.iter().any(|count| count.load(Ordering::Relaxed) > 0));
+        assert!(
+            tally
+                .shared
+                .0
+                .iter()
+                .any(|count| count.load(Ordering::Relaxed) > 0)
+        );
     }
 
     #[test]

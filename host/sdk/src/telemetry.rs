@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use opentelemetry::Context;
 use parking_lot::Mutex;
 
-use crate::circuit::Key;
 use crate::bindings::tripwit::breaker::{log, spans, types};
+use crate::circuit::Key;
 use crate::emit;
 use crate::env::Env;
 use crate::instance::Fault;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use loom::sync::Arc;
 
-use crate::gate::{Admission, Gate, View};
+use crate::gate::{Admission, Authority, Gate, View};
 use crate::lease::{Lease, Standing, Successes};
 use crate::scenario::builder;
 use crate::sync::{Weakness, weaken};
@@ -65,7 +65,7 @@ pub fn readers_see_whole_leases(publishing: Publishing, weakness: Weakness, pree
 
 fn look(gate: &Gate, publishing: Publishing) {
     if publishing.plain {
-        if let Some(admission) = gate.admit_plainly().map(|plain| plain.admission) {
+        if let Some(admission) = gate.admit_plainly(|| 0).and_then(|held| held.admission()) {
             let number = admission.ticket;
             let expected = Admission {
                 ticket: number,

@@ -6,7 +6,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Mutex, MutexGuard};
 
 use crate::component::Component;
-use crate::gate::{Admission, Answer, Ended, Gate, Keeping, View, Weight};
+use crate::gate::{Admission, Answer, Authority, Ended, Gate, Held, Keeping, View, Weight};
 use crate::words::RejectionReason;
 
 /// How a call ended.
@@ -90,7 +90,7 @@ pub(crate) struct Shard {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Caller {
     permit: Option<Admission>,
-    plain: Option<u64>,
+    plain: Option<Held>,
     admitted_by: Option<View>,
     saw: Option<View>,
 }
@@ -114,7 +114,7 @@ impl Shard {
         };
         Caller {
             permit: Some(permit),
-            plain: self.gate.admit_plainly().map(|plain| plain.sequence),
+            plain: self.gate.admit_plainly(|| 0),
             admitted_by: Some(view),
             saw: Some(view),
         }
@@ -157,11 +157,12 @@ impl Shard {
     fn acquire(&self, caller: &mut Caller) -> Said {
         caller.plain = None;
         if self.is_plain_enough()
-            && let Some(plain) = self.gate.admit_plainly()
+            && let Some(held) = self.gate.admit_plainly(|| self.now())
+            && let Some(admission) = held.admission()
         {
-            caller.permit = Some(plain.admission);
-            caller.plain = Some(plain.sequence);
-            return Said::Admitted(plain.admission.ticket);
+            caller.permit = Some(admission);
+            caller.plain = Some(held);
+            return Said::Admitted(admission.ticket);
         }
         if self.is_plain_enough()
             && let Some((reason, _)) = self.gate.reject_plainly(|| self.now())
@@ -206,9 +207,8 @@ impl Shard {
     }
 
     fn settle(&self, caller: &Caller, permit: &Admission, outcome: Outcome) -> Said {
-        let stands = |plain| {
-            self.flaw == Flaw::TrustsPlainLease || self.gate.succeed_plainly(plain, None, || self.now())
-        };
+        let stands =
+            |held| self.flaw == Flaw::TrustsPlainLease || self.gate.succeed_plainly(held, || self.now());
         if self.is_plain_enough() && outcome == Outcome::Success && caller.plain.is_some_and(stands) {
             return Said::Nothing;
         }

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
-use crate::gate::{Admission, Answer, Ended, Gate, Keeping, MAX_COUNT, Outcome, View, Weight};
+use crate::gate::{Admission, Answer, Authority, Ended, Gate, Keeping, MAX_COUNT, Outcome, View, Weight};
 use crate::lease::{Lease, Standing, Successes};
 use crate::words::{Mode, RejectionReason, State};
 
