@@ -93,6 +93,29 @@ impl Stopwatch {
     }
 }
 
+/// The pace of work that is done bit by bit: half the time is left to others.
+///
+/// A thread that never waits is left running for a slice of some milliseconds where threads are more than processors, and
+/// calls wait for that; one that goes to sleep by itself is out of the way at once.
+pub(crate) struct Pace(Instant);
+
+impl Pace {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the module that reads the clock"
+    )]
+    pub(crate) fn begin() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Sleeps for as long as the last bit took.
+    #[expect(clippy::disallowed_methods, reason = "nothing waits for it but the rest of the work")]
+    pub(crate) fn make_way(&mut self) {
+        std::thread::sleep(self.0.elapsed());
+        *self = Self::begin();
+    }
+}
+
 /// The clocks of the operating system. The default.
 ///
 /// On Linux on x86-64, where the system's own clock goes by the processor's counter too, the clock that decisions are taken on is
@@ -120,7 +143,7 @@ impl Clock for SystemClock {
         SystemTime::now()
     }
 
-    /// The standard library sees to that.
+    /// The standard library sees to that, and Linux for the counter that it trusts.
     fn never_steps_back(&self) -> bool {
         true
     }

@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_rejection_names_the_circuit_and_what_to_do() {
-        let key = Arc::from("payments");
+        let key = Key::from("payments");
         let open = Rejection::new(&key, RejectionReason::Open, Some(1_500_000_000));
         assert_eq!(
             open.to_string(),

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use crate::admission::{Report, acquire_locked, decided, settle_locked, settled_by_lease};
 use crate::bindings::tripwit::breaker::types;
 use crate::circuit::{Circuit, Key};
-use crate::clock::Stopwatch;
+use crate::clock::{Pace, Stopwatch};
 use crate::env::Env;
 use crate::error::AttachError;
 use crate::gate::{Admission, Answer as Decision, Held, Outcome, View};
@@ -71,7 +71,10 @@ impl Shard {
         env: &Env,
         mut work: impl FnMut(&mut Machine, &Cx<'_>, &Stopwatch) -> bool,
     ) {
-        while self.batch(env, &mut work) {}
+        let mut pace = Pace::begin();
+        while self.batch(env, &mut work) {
+            pace.make_way();
+        }
     }
 
     /// Does a bit of something long, for as long as a batch may hold the lock, and lets whoever waits for the lock have it
@@ -279,7 +282,7 @@ impl Shard {
 }
 
 /// How long a batch may begin something new: with what it does last it holds the lock for a millisecond at most.
-const BATCH: Duration = Duration::from_micros(500);
+const BATCH: Duration = Duration::from_micros(200);
 
 /// The most circuits of one shard: what the shipped policies take in one instance.
 pub(crate) const MAX_IN_SHARD: usize = 1 << 20;

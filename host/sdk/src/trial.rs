@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::bindings::exports::tripwit::breaker::policy as wit;
+use crate::clock::Pace;
 use crate::env::Env;
 use crate::error::{BuildError, MAX_KEY, SwapError, check_key};
 use crate::handover::Way;
@@ -75,8 +76,8 @@ pub(crate) fn try_settings(env: &Env, regime: &Regime) -> Result<(), BuildError>
 /// Tries on an instance that is thrown away whether every circuit of a shard can go over.
 pub(crate) fn try_circuits(env: &Env, shard: &Shard, regime: &Regime, way: Way) -> Result<(), SwapError> {
     let mut trial = regime.start(env, &Arc::default()).map_err(faulty)?;
-    let (mut from, mut more) = (0, true);
-    while more {
+    let (mut from, mut more, mut pace) = (0, true, Pace::begin());
+    loop {
         let mut copies = Vec::new();
         // What was copied is tried before there is more of it.
         let now = shard.batch(env, |machine, cx, watch| {
@@ -87,8 +88,11 @@ pub(crate) fn try_circuits(env: &Env, shard: &Shard, regime: &Regime, way: Way) 
             copy.try_on(&mut trial, now, way)
                 .map_err(|refusal| refusal.of(&copy.key))?;
         }
+        if !more {
+            return Ok(());
+        }
+        pace.make_way();
     }
-    Ok(())
 }
 
 pub(crate) fn faulty(fault: Fault) -> BuildError {
