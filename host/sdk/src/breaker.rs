@@ -280,6 +280,7 @@ impl Breaker {
         self.key().into()
     }
 
+    #[inline(always)]
     pub(crate) fn now(&self) -> u64 {
         self.breakers.env.clock.monotonic()
     }

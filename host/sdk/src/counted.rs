@@ -68,9 +68,9 @@ impl<S: Source> Counted<S> {
     /// Nanoseconds. Never steps back.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
-        // In this order: then the counter has gone on since.
-        let anchor = self.newest.read();
-        match anchor.time_at(self.source.ticks(), FRESH) {
+        // The counter first, which then need not wait for the rest. An anchor that was made since looks like no good one.
+        let ticks = self.source.ticks();
+        match self.newest.read().time_at(ticks, FRESH) {
             Some(now) => now,
             None => self.renew(),
         }
