@@ -109,7 +109,10 @@ impl Pace {
     }
 
     /// Sleeps for as long as the last bit took.
-    #[expect(clippy::disallowed_methods, reason = "nothing waits for it but the rest of the work")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nothing waits for it but the rest of the work"
+    )]
     pub(crate) fn make_way(&mut self) {
         std::thread::sleep(self.0.elapsed());
         *self = Self::begin();

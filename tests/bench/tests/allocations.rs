@@ -1,6 +1,7 @@
 //! Calls that are healthy or rejected allocate nothing, whichever way they are made, with metrics on.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -12,7 +13,8 @@ use tripwit_bench::{Counting, Guarding, Refused, allocations, work};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-const KEY: &str = "orders";
+/// One that is copied, and one that is too long for that.
+const KEYS: [&str; 2] = ["orders", "orders.of.a.tenant.whose.name.is.long"];
 
 /// The answer of a future that is ready when it is first asked.
 fn ready<T>(future: impl Future<Output = T>) -> T {
@@ -28,7 +30,7 @@ fn of_a_hundred(mut call: impl FnMut(u64)) -> u64 {
     allocations(|| (1..=100).for_each(call))
 }
 
-fn circuits(guarding: Guarding, state: State) -> (Breakers, Breaker) {
+fn circuits(guarding: Guarding, key: &str, state: State) -> (Breakers, Breaker) {
     // The clock stands still, so that no bucket of a window ends.
     let breakers = guarding
         .builder()
@@ -36,7 +38,7 @@ fn circuits(guarding: Guarding, state: State) -> (Breakers, Breaker) {
         .clock(ManualClock::new())
         .build()
         .unwrap();
-    let breaker = breakers.breaker(KEY).unwrap();
+    let breaker = breakers.breaker(key).unwrap();
     if state == State::Open {
         breaker.trip();
     }
@@ -49,22 +51,48 @@ fn assert_nothing_is_allocated(
     call: fn(&Result<u64, CallError<Refused>>) -> bool,
     service: fn(&Result<u64, ServiceError<Refused>>) -> bool,
 ) {
-    for guarding in Guarding::ALL {
-        let (breakers, breaker) = circuits(guarding, state);
+    for (guarding, key) in Guarding::ALL
+        .into_iter()
+        .flat_map(|guarding| KEYS.map(|key| (guarding, key)))
+    {
+        let (breakers, breaker) = circuits(guarding, key, state);
         let blocking = of_a_hundred(|input| assert!(call(&breaker.call_blocking(|| work(input)))));
-        assert_eq!(blocking, 0, "blocking, {guarding}");
+        assert_eq!(blocking, 0, "blocking, {guarding}, {key}");
         let awaited = of_a_hundred(|input| assert!(call(&ready(breaker.call(async { work(input) })))));
-        assert_eq!(awaited, 0, "awaited, {guarding}");
+        assert_eq!(awaited, 0, "awaited, {guarding}, {key}");
         let mut tower =
-            BreakerLayer::new(breakers, |_: &u64| KEY).layer(service_fn(async |input| work(input)));
+            BreakerLayer::new(breakers, move |_: &u64| key).layer(service_fn(async |input| work(input)));
         let requested = of_a_hundred(|input| assert!(service(&ready(tower.call(input)))));
-        assert_eq!(requested, 0, "tower, {guarding}");
+        assert_eq!(requested, 0, "tower, {guarding}, {key}");
     }
 }
 
 #[test]
 fn a_healthy_call_allocates_nothing() {
     assert_nothing_is_allocated(State::Closed, Result::is_ok, Result::is_ok);
+}
+
+#[test]
+fn a_healthy_call_that_has_to_be_waited_for_allocates_nothing() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    for guarding in Guarding::ALL {
+        let (_breakers, breaker) = circuits(guarding, "orders", State::Closed);
+        let awaited = of_a_hundred(|input| {
+            let mut asked = false;
+            let call = poll_fn(|cx| {
+                if std::mem::replace(&mut asked, true) {
+                    return Poll::Ready(work(input));
+                }
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            });
+            assert!(runtime.block_on(breaker.call(call)).is_ok());
+        });
+        assert_eq!(awaited, 0, "{guarding}");
+    }
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn ends_well(seen: &Seen<'_>, all: &mut Vec<Target>) {
             .clock_reading(healthy::NAME)
             .map_or(f64::NAN, |reading| readings * reading + 30.0);
         all.push(Target {
-            what: format!("healthy call, {policy}: overhead to {readings} clock reading(s) and 30 ns"),
+            what: format!(
+                "healthy call, {policy}: overhead to {readings} reading(s) of the system's clock and 30 ns"
+            ),
             limit,
             measured: seen.overhead(healthy::NAME, Subject::Tripwit, Some(policy)),
             unit: "ns",
@@ -103,7 +105,7 @@ fn awaited(seen: &Seen<'_>, all: &mut Vec<Target>) {
 
 fn asked(seen: &Seen<'_>, all: &mut Vec<Target>) {
     let rejected = seen.on(rejected::NAME, Guarding::Consecutive, 1);
-    let what = "rejected call: to a clock reading".to_owned();
+    let what = "rejected call: to a reading of the system's clock".to_owned();
     all.push(ratio(what, 1.5, rejected, seen.clock_reading(rejected::NAME)));
     for policy in [Guarding::Consecutive, Guarding::WindowCount] {
         let ours = seen.on(failing::NAME, policy, 1);
@@ -181,7 +183,7 @@ impl Seen<'_> {
         self.ns(name, subject, policy).map(|ns| (ns - bare).max(0.0))
     }
 
-    /// A reading of the clock, measured among those of the group.
+    /// A reading of the operating system's clock, measured among those of the group.
     fn clock_reading(&self, group: &str) -> Option<f64> {
         self.0.ns(&clock_reading_beside(group), Subject::Tripwit, None, 1)
     }

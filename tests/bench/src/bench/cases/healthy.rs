@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tripwit_bench::{Guarding, Inputs};
 
-use super::{clock_reading, clock_reading_beside};
+use super::add_clock_readings;
 use crate::group::{Group, blocking};
 use crate::guard::Bare;
 use crate::peers;
@@ -31,7 +31,7 @@ pub(crate) fn group() -> Result<Group> {
     );
     let failsafe = blocking(peers::failsafe_default(), &inputs);
     group.add(Subject::FailsafeDefault, peers::FAILSAFE_DEFAULT, failsafe);
-    group.add_named(clock_reading_beside(NAME), "", clock_reading());
+    add_clock_readings(&mut group);
     Ok(group)
 }
 

@@ -1,6 +1,8 @@
 //! What is measured, a file for each.
 
 use std::hint::black_box;
+use std::sync::OnceLock;
+use std::time::Instant;
 
 use anyhow::Result;
 use tripwit::{Clock, SystemClock};
@@ -65,14 +67,28 @@ pub(crate) fn clock_reading_beside(group: &str) -> String {
     format!("clock reading, {group}")
 }
 
-/// Readings of the clock that the circuits go by.
-fn clock_reading() -> Start {
-    Box::new(|| {
-        Ok(Box::new(|calls| {
+/// Measures readings of the clock among a group's subjects: the operating system's, which the targets are in, and Tripwit's own.
+fn add_clock_readings(group: &mut Group) {
+    let name = clock_reading_beside(group.name);
+    group.add_named(&name, "the operating system's", reading(system_clock));
+    group.add_named(&name, "Tripwit's", reading(|| SystemClock.monotonic()));
+}
+
+fn reading(read: fn() -> u64) -> Start {
+    Box::new(move || {
+        Ok(Box::new(move |calls| {
             for _ in 0..calls {
-                black_box(SystemClock.monotonic());
+                black_box(read());
             }
             Ending::Made
         }))
     })
+}
+
+/// Nanoseconds since it was first read, as a program without Tripwit has them.
+#[expect(clippy::disallowed_methods, reason = "its reading is what is measured")]
+fn system_clock() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let passed = START.get_or_init(Instant::now).elapsed();
+    u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX)
 }

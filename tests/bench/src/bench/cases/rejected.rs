@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tripwit_bench::{Guarding, Inputs};
 
-use super::{clock_reading, clock_reading_beside};
+use super::add_clock_readings;
 use crate::group::{Group, blocking};
 use crate::guard::{Bare, Guard};
 use crate::peers;
@@ -29,7 +29,7 @@ pub(crate) fn group() -> Result<Group> {
     );
     let failsafe = blocking(tripped(peers::failsafe_default()), &inputs);
     group.add_rejecting(Subject::FailsafeDefault, peers::FAILSAFE_DEFAULT, failsafe);
-    group.add_named(clock_reading_beside(NAME), "", clock_reading());
+    add_clock_readings(&mut group);
     Ok(group)
 }
 
