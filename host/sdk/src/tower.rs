@@ -132,25 +132,30 @@ impl<C> Judging for Arc<Lane<C>> {
     }
 }
 
-impl<S, K, C> BreakerService<S, K, C> {
-    #[inline]
-    fn lane(&mut self, key: &str) -> Result<Arc<Lane<C>>, AttachError> {
-        match &self.last {
-            Some(last) if last.breaker.key() == key => Ok(last.clone()),
-            Some(_) | None => self.other_lane(key),
+impl<K, C> BreakerLayer<K, C> {
+    /// The circuit of a key: that of the last request, or else another one in its place.
+    #[inline(always)]
+    fn lane<'a>(
+        &self,
+        last: &'a mut Option<Arc<Lane<C>>>,
+        key: &str,
+    ) -> Result<&'a Arc<Lane<C>>, AttachError> {
+        if last.as_ref().is_some_and(|lane| lane.breaker.key() != key) {
+            // It goes first, so that it is no longer in the way of another circuit.
+            *last = None;
+        }
+        match last {
+            Some(lane) => Ok(lane),
+            None => Ok(last.insert(self.other_lane(key)?)),
         }
     }
 
     #[inline(never)]
-    fn other_lane(&mut self, key: &str) -> Result<Arc<Lane<C>>, AttachError> {
-        // The one before goes first, so that it is no longer in the way of another circuit.
-        self.last = None;
-        let lane = Arc::new(Lane {
-            breaker: self.layer.breakers.breaker(key)?,
-            classify: self.layer.classify.clone(),
-        });
-        self.last = Some(lane.clone());
-        Ok(lane)
+    fn other_lane(&self, key: &str) -> Result<Arc<Lane<C>>, AttachError> {
+        Ok(Arc::new(Lane {
+            breaker: self.breakers.breaker(key)?,
+            classify: self.classify.clone(),
+        }))
     }
 }
 
@@ -191,7 +196,7 @@ where
     #[inline(always)]
     fn call(&mut self, request: R) -> Self::Future {
         let key = (self.layer.key)(&request);
-        let lane = match self.lane(key.as_ref()) {
+        let lane = match self.layer.lane(&mut self.last, key.as_ref()) {
             Ok(lane) => lane,
             Err(error) => return ResponseFuture::refused(ServiceRefusal::Attach(Box::new(error))),
         };
@@ -199,6 +204,7 @@ where
             Ok(held) => held,
             Err(rejection) => return ResponseFuture::refused(ServiceRefusal::Rejected(rejection)),
         };
+        let lane = lane.clone();
         let call = match catch_unwind(AssertUnwindSafe(|| self.inner.call(request))) {
             Ok(call) => call,
             Err(panic) => {
