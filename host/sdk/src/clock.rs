@@ -309,10 +309,20 @@ mod tests {
         assert_eq!(steady.monotonic(), 10);
     }
 
+    /// For some milliseconds, so that it comes to count and to read again.
     #[test]
-    fn the_system_clock_does_not_step_back() {
-        let first = SystemClock.monotonic();
-        assert!(SystemClock.monotonic() >= first);
+    fn the_system_clock_goes_with_the_one_that_it_reads() {
+        const MAY_BE_LATE: u64 = 10_000_000;
+        let (start, mut latest) = (since_start(), 0);
+        while latest < start + 20_000_000 {
+            let before = since_start();
+            let told = SystemClock.monotonic();
+            let after = since_start();
+            assert!(told <= after, "{told} is told at {after}");
+            assert!(told + MAY_BE_LATE >= before, "{told} is told at {before}");
+            assert!(told >= latest, "{told} is told after {latest}");
+            latest = told;
+        }
     }
 
     #[test]

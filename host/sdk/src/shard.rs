@@ -281,7 +281,7 @@ impl Shard {
     }
 }
 
-/// How long a batch may begin something new: with what it does last it holds the lock for a millisecond at most.
+/// How long a batch may begin something new: with what it does last it holds the lock for well under a millisecond.
 const BATCH: Duration = Duration::from_micros(200);
 
 /// The most circuits of one shard: what the shipped policies take in one instance.

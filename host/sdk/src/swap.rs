@@ -18,8 +18,8 @@ impl Breakers {
     /// Lets another policy decide from now on, or another version of the same, while calls go on.
     ///
     /// The candidate is tried first, on instances that are thrown away: with each settings text and with a copy of each
-    /// circuit. Then shard by shard another instance starts beside the old one and circuits move to it, a few hundred at
-    /// a time; no call waits for longer than such a batch, about a millisecond. Calls under way end as they would after a
+    /// circuit. Then shard by shard another instance starts beside the old one and circuits move to it, a few at
+    /// a time; no call waits for longer than such a batch, a fifth of a millisecond or so. Calls under way end as they would after a
     /// reset: their results no longer count.
     ///
     /// What goes over: an open circuit stays open for the rest of its wait, and a closed one closed; modes stay, counts go
@@ -33,7 +33,8 @@ impl Breakers {
     ///
     /// Instruments keep the names that they have; spans are of the scope of the policy that made them.
     ///
-    /// This blocks until every circuit is over, some microseconds for each: in async code, use a thread for it.
+    /// This blocks until every circuit is over, some tens of microseconds for each, half of which it sleeps so that calls find a
+    /// processor: in async code, use a thread for it.
     ///
     /// # Errors
     ///
