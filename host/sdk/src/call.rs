@@ -124,17 +124,11 @@ impl<C> Judging for Classified<'_, C> {
     }
 }
 
-impl<C> Through for &Classified<'_, C> {
-    fn breaker(&self) -> &Breaker {
-        self.breaker
-    }
-}
+impl<B: Judging> Judging for &B {
+    type Judge = B::Judge;
 
-impl<C> Judging for &Classified<'_, C> {
-    type Judge = C;
-
-    fn judge(&self) -> &C {
-        &self.classify
+    fn judge(&self) -> &B::Judge {
+        (**self).judge()
     }
 }
 

@@ -117,6 +117,7 @@ impl Held {
         }
     }
 
+    /// Word by word: for [`of_words`](Self::of_words).
     #[inline(always)]
     pub(crate) fn words(self) -> [u64; 6] {
         let Admission {

@@ -97,9 +97,9 @@ impl Through for Breaker {
     }
 }
 
-impl Through for &Breaker {
+impl<B: Through> Through for &B {
     fn breaker(&self) -> &Breaker {
-        self
+        (**self).breaker()
     }
 }
 
