@@ -77,7 +77,7 @@ pub(crate) fn decided(
     match answer {
         Decision::Admit(admission) => {
             let started = lease.measures().then(now);
-            Ok(Held::asked(admission, started, lease.call_timeout))
+            Ok(Held::not_plainly(admission, started, lease.call_timeout))
         }
         Decision::Pass | Decision::Ask => Ok(Held::unrecorded(lease.call_timeout)),
         Decision::Reject { .. } if lease.mode == Mode::Shadow => {

@@ -23,7 +23,7 @@ impl Rate {
     /// So long that not one tick can be told.
     pub(crate) const UNKNOWN: Self = Self(u64::MAX);
 
-    /// That of so many nanoseconds in so many ticks; none where it is none that a counter could have.
+    /// That of a counter which went on by so many ticks in so many nanoseconds; none where it is 0 or does not fit.
     pub(crate) fn of(nanoseconds: u64, ticks: u64) -> Option<Self> {
         (u128::from(nanoseconds) << 32)
             .checked_div(u128::from(ticks))
@@ -88,7 +88,7 @@ impl Newest {
     #[inline(always)]
     fn place(&self, version: u64) -> &Place {
         let [first, _] = &self.places;
-        // There is always one; so written, no instruction is spent on that.
+        // It is 0 or 1: the compiler sees that the other case never comes, and leaves it out.
         self.places.get((version & 1) as usize).unwrap_or(first)
     }
 
@@ -103,14 +103,14 @@ impl Newest {
                 rate: Rate(place.rate.load(Ordering::Relaxed)),
             };
             fence(Ordering::Acquire);
-            // Two anchors later the place is written again; that there was one shows here.
+            // The place is written again only for the anchor after the next: if the version is the same, what was read is whole.
             if self.version.load(Ordering::Relaxed) == version {
                 return anchor;
             }
         }
     }
 
-    /// Only one thread at a time may do this.
+    /// Only for the holder of the lock of [`Counted`](crate::counted::Counted).
     pub(crate) fn replace_locked(&self, anchor: Anchor) {
         let version = self.version.load(Ordering::Relaxed).wrapping_add(1);
         let place = self.place(version);

@@ -50,7 +50,9 @@ impl Breaker {
     /// The limit needs a tokio runtime with its timer enabled around the call; on other executors no timer runs, and a
     /// call that ran too long counts as a time-out when it has ended, and its result is returned.
     ///
-    /// Dropping the returned future before its end counts as nothing. A panic counts as a failure, and goes on.
+    /// The circuit is asked when the future is first polled. Dropping the future before its end counts as nothing, also where
+    /// a panic elsewhere drops it; a panic of the call itself counts as a failure, and goes on. Polled again after its end, it
+    /// stays pending.
     ///
     /// # Errors
     ///
@@ -59,7 +61,7 @@ impl Breaker {
     ///
     /// # Panics
     ///
-    /// In a tokio runtime whose timer is not enabled, when the policy limits how long a call may run.
+    /// When the call is not ready at once, the policy limits how long it may run, and the tokio runtime around it has no timer.
     pub fn call<T, E, F>(&self, call: F) -> impl Future<Output = Result<T, CallError<E>>>
     where
         F: Future<Output = Result<T, E>>,
@@ -75,7 +77,7 @@ impl Breaker {
     /// # Errors
     ///
     /// [`CallError::Rejected`] when the call was not made, and [`CallError::Inner`] with its own error.
-    // Each closure makes a function of its own of this, which has no other caller.
+    // A closure is a type of its own, so each copy of this has one caller.
     #[inline(always)]
     pub fn call_blocking<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>> {
         self.classify(errors_are_failures()).call_blocking(call)
@@ -219,7 +221,8 @@ impl Breaker {
         }
     }
 
-    /// Asks to make a call that is not healthy: it is rejected in a few instructions, or may be anything.
+    /// Asks to make a call that no plain lease admits: where a lease rejects it, that takes a few instructions; else the whole
+    /// lease, or the component, is asked.
     #[inline(never)]
     fn hold_by_lease(&self) -> Result<Held, Rejection> {
         let (env, shard) = (&self.breakers.env, self.breakers.shard(self.shard));
@@ -242,7 +245,7 @@ impl Breaker {
         }
     }
 
-    /// The same for one that did not end well, or may not have.
+    /// The same for a call that a plain lease does not settle.
     #[inline(always)]
     pub(crate) fn settle(&self, held: Held, verdict: Verdict) {
         let [a, b, c, d, e, f] = held.words();
@@ -274,10 +277,6 @@ impl Breaker {
     /// Which shard the circuit is in.
     pub(crate) fn shard(&self) -> usize {
         self.shard
-    }
-
-    pub(crate) fn shared_key(&self) -> Arc<str> {
-        self.key().into()
     }
 
     #[inline(always)]

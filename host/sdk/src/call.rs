@@ -267,7 +267,7 @@ impl<F, B: Through> Guarded<F, B> {
         breaker.time_out(held);
         this.call.set(None);
         Poll::Ready(CallError::TimedOut {
-            key: breaker.shared_key(),
+            key: breaker.key().into(),
             after: Duration::from_nanos(held.call_timeout().unwrap_or_default()),
         })
     }

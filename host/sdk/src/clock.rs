@@ -10,8 +10,8 @@ use crate::processor::Processor;
 
 /// Where a breaker reads the time.
 ///
-/// Both clocks may be read while a lock of the breaker is held, so an implementation must neither block nor call
-/// back into the breaker.
+/// Both clocks may be read while a lock of the breaker is held, so an implementation must not wait for anything that may take
+/// long, nor call back into the breaker.
 pub trait Clock: Send + Sync {
     /// The time that decisions are taken on: nanoseconds since any fixed moment in this process.
     ///
@@ -121,9 +121,10 @@ impl Pace {
 
 /// The clocks of the operating system. The default.
 ///
-/// On Linux on x86-64, where the system's own clock goes by the processor's counter too, the clock that decisions are taken on is
-/// read once a millisecond, and between two readings the counter is, which takes about half the time. It is then at most
-/// two microseconds late, and never early. Elsewhere each reading is one of the system's clock.
+/// On Linux on x86-64, where the system's own clock goes by the processor's counter (its clock source is `tsc`), the clock
+/// that decisions are taken on is read once a millisecond at most, and between two readings the counter is, which takes
+/// about half the time. It is then never early, and two microseconds late at most; ten while another thread is held up in a
+/// reading. Elsewhere, and where the clock source cannot be looked up below /sys, each reading is one of the system's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

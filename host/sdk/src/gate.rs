@@ -12,8 +12,10 @@
 use crate::lease::{Lease, Standing, Successes};
 use crate::sync::{AtomicU64, Ordering, fence};
 use crate::words::{Mode, RejectionReason};
+pub(crate) use held::{Admission, Held};
 use packed::Packed;
 
+mod held;
 mod packed;
 
 /// One circuit's lease, for many readers and one writer at a time.
@@ -50,23 +52,15 @@ pub(crate) struct View {
     pub(crate) at_fault: bool,
 }
 
-/// Who decides on calls.
+/// How far the gate answers by the lease that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Authority {
-    /// The lease, wherever it does.
+    /// Wherever the lease says.
     Lease,
-    /// The component, on every call.
+    /// Never by its marks: the component is asked each time.
     Component,
-    /// Nobody but the host: the component behind the lease has failed.
+    /// By what the host made up: the component has failed.
     Host,
-}
-
-/// What a permit remembers of its admission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Admission {
-    pub(crate) ticket: u64,
-    pub(crate) generation: u64,
-    pub(crate) incarnation: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,96 +69,6 @@ pub(crate) enum Outcome {
     Failure,
     Timeout,
     Ignored,
-}
-
-/// What a permit holds. Words and nothing else, so that a healthy call need not write it to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
-    /// Of the lease that admitted the call, where that was a plain one; else [`ASKED`] or [`UNRECORDED`].
-    sequence: u64,
-    admission: Admission,
-    /// [`NONE`] where it means nothing how long the call takes.
-    started: u64,
-    call_timeout: u64,
-}
-
-/// The sequence of no lease: the component said so.
-const ASKED: u64 = 0;
-/// The sequence of no lease: the end of the call is of no interest.
-const UNRECORDED: u64 = u64::MAX;
-
-impl Held {
-    /// By the word of the component, or by a lease that is not plain.
-    pub(crate) fn asked(admission: Admission, started: Option<u64>, call_timeout: Option<u64>) -> Self {
-        Self {
-            sequence: ASKED,
-            admission,
-            started: started.unwrap_or(NONE),
-            call_timeout: call_timeout.unwrap_or(NONE),
-        }
-    }
-
-    /// By nobody: the call is made and not recorded.
-    pub(crate) fn unrecorded(call_timeout: Option<u64>) -> Self {
-        let nothing = Admission {
-            ticket: 0,
-            generation: 0,
-            incarnation: 0,
-        };
-        Self {
-            sequence: UNRECORDED,
-            ..Self::asked(nothing, None, call_timeout)
-        }
-    }
-
-    /// Word by word: for [`of_words`](Self::of_words).
-    #[inline(always)]
-    pub(crate) fn words(self) -> [u64; 6] {
-        let Admission {
-            ticket,
-            generation,
-            incarnation,
-        } = self.admission;
-        [
-            self.sequence,
-            ticket,
-            generation,
-            incarnation,
-            self.started,
-            self.call_timeout,
-        ]
-    }
-
-    pub(crate) fn of_words(
-        [sequence, ticket, generation, incarnation, started, call_timeout]: [u64; 6],
-    ) -> Self {
-        let admission = Admission {
-            ticket,
-            generation,
-            incarnation,
-        };
-        Self {
-            sequence,
-            admission,
-            started,
-            call_timeout,
-        }
-    }
-
-    /// None: the end of the call is of no interest.
-    pub(crate) fn admission(&self) -> Option<Admission> {
-        (self.sequence != UNRECORDED).then_some(self.admission)
-    }
-
-    /// When the call began, where it matters how long it takes.
-    pub(crate) fn started(&self) -> Option<u64> {
-        some(self.started)
-    }
-
-    #[inline(always)]
-    pub(crate) fn call_timeout(&self) -> Option<u64> {
-        some(self.call_timeout)
-    }
 }
 
 /// What a lease says about a call that wants to begin.
@@ -333,25 +237,26 @@ impl Gate {
     /// `now` is asked for only where it matters.
     #[inline(always)]
     pub(crate) fn admit_plainly(&self, now: impl FnOnce() -> u64) -> Option<Held> {
-        let held = self.look(PLAIN, |words, sequence| Held {
-            sequence,
-            admission: Admission {
+        let (sequence, admission, call_timeout) = self.look(PLAIN, |words, sequence| {
+            let admission = Admission {
                 ticket: words.ticket.load(Ordering::Relaxed),
                 generation: words.generation.load(Ordering::Relaxed),
                 incarnation: words.incarnation.load(Ordering::Relaxed),
-            },
-            started: NONE,
-            call_timeout: match sequence & MEASURED {
+            };
+            let call_timeout = match sequence & MEASURED {
                 0 => NONE,
                 _ => words.call_timeout.load(Ordering::Relaxed),
-            },
+            };
+            (sequence, admission, call_timeout)
         })?;
-        Some(match held.sequence & MEASURED {
-            0 => held,
-            _ => Held {
-                started: now(),
-                ..held
+        Some(Held {
+            sequence,
+            admission,
+            started: match sequence & MEASURED {
+                0 => NONE,
+                _ => now(),
             },
+            call_timeout,
         })
     }
 

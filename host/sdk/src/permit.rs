@@ -104,7 +104,7 @@ impl<B: Through> Through for &B {
 }
 
 /// Settles once, at the latest when it is dropped.
-pub(crate) struct Guard<B: Through> {
+struct Guard<B: Through> {
     on: B,
     held: Held,
     ended: bool,
@@ -114,7 +114,7 @@ pub(crate) struct Guard<B: Through> {
 
 impl<B: Through> Guard<B> {
     #[inline]
-    pub(crate) fn new(on: B, held: Held) -> Self {
+    fn new(on: B, held: Held) -> Self {
         Self {
             on,
             held,
@@ -123,17 +123,17 @@ impl<B: Through> Guard<B> {
         }
     }
 
-    pub(crate) fn call_timeout(&self) -> Option<Duration> {
+    fn call_timeout(&self) -> Option<Duration> {
         self.held.call_timeout().map(Duration::from_nanos)
     }
 
     #[inline(always)]
-    pub(crate) fn end(mut self, verdict: Verdict) {
+    fn end(mut self, verdict: Verdict) {
         self.ended = true;
         self.on.breaker().end(self.held, verdict);
     }
 
-    pub(crate) fn time_out(mut self) {
+    fn time_out(mut self) {
         self.ended = true;
         self.on.breaker().time_out(self.held);
     }

@@ -65,6 +65,9 @@ impl Breakers {
     ///
     /// Waits are what is left of them now: the time until they are restored does not count.
     ///
+    /// This blocks until every circuit is copied. Where there are more than one batch takes (a fifth of a millisecond), it
+    /// sleeps between two as long as the one before took: in async code, use a thread for it.
+    ///
     /// # Errors
     ///
     /// When no JSON can be made of them, which no circuit is known to do.
@@ -77,6 +80,7 @@ impl Breakers {
     ///
     /// As every call, it may give out what circuits have to tell before it returns: a [subscriber](Self::subscribe) that saves
     /// may be called again, on its own thread, by its own saving. So hold no lock around this that the subscriber takes.
+    /// It blocks as [`save`](Self::save) does, and for the disk.
     ///
     /// # Errors
     ///

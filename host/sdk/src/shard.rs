@@ -65,7 +65,7 @@ impl Shard {
         }
     }
 
-    /// Does something long bit by bit, until `work` says that there is no more of it.
+    /// Does something long bit by bit, until `work` says that there is no more of it, and sleeps between two bits: see [`Pace`].
     pub(crate) fn in_batches(
         &self,
         env: &Env,

@@ -19,8 +19,8 @@ impl Breakers {
     ///
     /// The candidate is tried first, on instances that are thrown away: with each settings text and with a copy of each
     /// circuit. Then shard by shard another instance starts beside the old one and circuits move to it, a few at
-    /// a time; no call waits for longer than such a batch, a fifth of a millisecond or so. Calls under way end as they would after a
-    /// reset: their results no longer count.
+    /// a time; a call waits for one such batch at most, a fifth of a millisecond or so, and longer only where the processors
+    /// are busy. Calls under way end as they would after a reset: their results no longer count.
     ///
     /// What goes over: an open circuit stays open for the rest of its wait, and a closed one closed; modes stay, counts go
     /// over as far as the policy can use them. A circuit that is half-open is taken over with no probe under way, so that
@@ -49,7 +49,7 @@ impl Breakers {
     /// of its own ([`breaker_with`](Self::breaker_with)) keeps them.
     ///
     /// State, mode and remaining wait stay, and counts as far as they still mean something. Calls under way no longer
-    /// count, of circuits whose settings are others than before.
+    /// count, of circuits whose settings are others than before. Blocks as [`swap`](Self::swap) does.
     ///
     /// # Errors
     ///

@@ -1,3 +1,3 @@
-//! The one place that the gate takes its atomics from.
+//! The one place that the gate and the clock's anchor take their atomics from.
 
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// So many threads have one at a time; those that come when all are taken have none.
 pub(crate) const NUMBERS: usize = 64;
 
-/// The number of this thread, below [`NUMBERS`] once it has asked for one. No other thread has the same while this one
-/// lives.
+/// The number of this thread: below [`NUMBERS`] if it has asked for one and one was free, and no other thread's while this
+/// one lives. One that got none does not ask again.
 #[inline(always)]
 pub(crate) fn thread_number() -> usize {
     NUMBER.get()
@@ -59,12 +59,17 @@ fn take() -> Option<usize> {
     Some(before.trailing_ones() as usize)
 }
 
+/// Held by tests that use up the numbers.
+#[cfg(test)]
+pub(crate) static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn no_two_threads_have_the_same_number_and_it_is_given_out_again() {
+        let _alone = ALONE.lock();
         let (more, meet) = (NUMBERS + 6, std::sync::Barrier::new(NUMBERS + 6));
         for _ in 0..3 {
             let mut numbers: Vec<_> = std::thread::scope(|threads| {

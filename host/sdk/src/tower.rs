@@ -285,7 +285,7 @@ where
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError<E> {
-    /// There is no circuit for the request's key.
+    /// There is no circuit for the request's key. Boxed, since it is rare and would make every response's future larger.
     #[error(transparent)]
     Attach(Box<AttachError>),
     /// The circuit said no, and the service was not called.

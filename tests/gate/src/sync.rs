@@ -1,4 +1,4 @@
-//! Loom's atomics under the names that the gate takes, and what can be taken away from them.
+//! Loom's atomics under the names that the gate and the anchor take, and what can be taken away from them.
 
 use std::cell::Cell;
 use std::fmt;

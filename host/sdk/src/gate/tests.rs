@@ -317,16 +317,27 @@ fn leases() -> impl Strategy<Value = Lease> {
         )
 }
 
+fn authorities() -> impl Strategy<Value = Authority> {
+    prop_oneof![
+        Just(Authority::Lease),
+        Just(Authority::Component),
+        Just(Authority::Host)
+    ]
+}
+
 proptest! {
     #[test]
-    fn a_lease_is_read_as_it_was_written(lease in leases(), incarnation: u64, at_fault: bool) {
+    fn a_lease_is_read_as_it_was_written(lease in leases(), incarnation: u64, authority in authorities()) {
         let gate = gate(up_to(1, None));
         gate.close_locked();
-        let authority = if at_fault { Authority::Host } else { Authority::Lease };
         gate.publish_locked(&lease, incarnation, authority);
         gate.open_locked();
         let view = gate.read().unwrap();
+        let at_fault = authority == Authority::Host;
         prop_assert_eq!(view, View { epoch: 2, lease, incarnation, at_fault });
+        if authority != Authority::Lease {
+            prop_assert!(gate.admit_plainly(|| 0).is_none() && gate.reject_plainly(|| 0).is_none());
+        }
         prop_assert_eq!(view, gate.read_locked());
     }
 

@@ -97,14 +97,14 @@ pub(crate) fn blocking<G: Guard>(guard: G, inputs: &Inputs) -> Start {
 
 /// How a call that is awaited runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pace {
+pub(crate) enum Readiness {
     /// It is ready when it is first asked.
     Ready,
     /// It is ready when it is asked a second time.
     Pending,
 }
 
-impl Pace {
+impl Readiness {
     pub(crate) async fn work(self, input: u64) -> Result<u64, Refused> {
         if self == Self::Pending {
             let mut asked = false;
@@ -122,7 +122,7 @@ impl Pace {
 }
 
 /// Calls that are awaited one after the other, in a runtime of the thread's own.
-pub(crate) fn awaited<G: AsyncGuard>(guard: G, pace: Pace, inputs: &Inputs) -> Start {
+pub(crate) fn awaited<G: AsyncGuard>(guard: G, pace: Readiness, inputs: &Inputs) -> Start {
     let guard = Arc::new(guard);
     let inputs = inputs.clone();
     Box::new(move || {

@@ -4,7 +4,8 @@ use serde::Serialize;
 use tripwit_bench::Guarding;
 
 use crate::cases::{
-    allocations, attach, bounded, clock_reading_beside, cold_start, failing, healthy, memory, rejected, swap,
+    SYSTEMS, allocations, attach, bounded, clock_reading_beside, cold_start, failing, healthy, memory,
+    rejected, swap,
 };
 use crate::results::Results;
 use crate::subject::Subject;
@@ -185,7 +186,8 @@ impl Seen<'_> {
 
     /// A reading of the operating system's clock, measured among those of the group.
     fn clock_reading(&self, group: &str) -> Option<f64> {
-        self.0.ns(&clock_reading_beside(group), Subject::Tripwit, None, 1)
+        self.0
+            .ns(&clock_reading_beside(group), Subject::Tripwit, Some(SYSTEMS), 1)
     }
 
     fn figure(&self, what: &str, limit: f64, name: &str, unit: &'static str) -> Target {

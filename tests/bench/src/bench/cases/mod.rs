@@ -67,10 +67,13 @@ pub(crate) fn clock_reading_beside(group: &str) -> String {
     format!("clock reading, {group}")
 }
 
+/// What the policy column says of the operating system's clock.
+pub(crate) const SYSTEMS: &str = "the operating system's";
+
 /// Measures readings of the clock among a group's subjects: the operating system's, which the targets are in, and Tripwit's own.
 fn add_clock_readings(group: &mut Group) {
     let name = clock_reading_beside(group.name);
-    group.add_named(&name, "the operating system's", reading(system_clock));
+    group.add_named(&name, SYSTEMS, reading(system_clock));
     group.add_named(&name, "Tripwit's", reading(|| SystemClock.monotonic()));
 }
 

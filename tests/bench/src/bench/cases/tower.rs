@@ -7,7 +7,7 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 use tripwit::tower::{BreakerLayer, ServiceError};
 use tripwit_bench::{Guarding, Inputs, Refused};
 
-use crate::group::{Group, Pace, Start, runtime};
+use crate::group::{Group, Readiness, Start, runtime};
 use crate::guard::{Answer, Ending};
 use crate::peers;
 use crate::subject::Subject;
@@ -16,7 +16,7 @@ use crate::subject::Subject;
 pub(crate) fn healthy() -> Result<Group> {
     let inputs = Inputs::healthy();
     let mut group = Group::new("healthy, tower", &[1]);
-    group.add(Subject::Bare, "", called(bare(Pace::Ready), &inputs));
+    group.add(Subject::Bare, "", called(bare(Readiness::Ready), &inputs));
     for guarding in [Guarding::Consecutive, Guarding::WindowCount, Guarding::WindowTime] {
         add_both(&mut group, guarding, &inputs)?;
     }
@@ -25,24 +25,24 @@ pub(crate) fn healthy() -> Result<Group> {
 
 /// Tripwit and its peer.
 fn add_both(group: &mut Group, guarding: Guarding, inputs: &Inputs) -> Result<()> {
-    let ours = tripwit(guarding, Pace::Ready)?;
+    let ours = tripwit(guarding, Readiness::Ready)?;
     group.add(Subject::Tripwit, guarding, called(ours, inputs));
-    let peer = peers::tower_resilience(guarding)?.layer(bare(Pace::Ready));
+    let peer = peers::tower_resilience(guarding)?.layer(bare(Readiness::Ready));
     group.add(Subject::TowerResilience, guarding, called(peer, inputs));
     Ok(())
 }
 
 /// Healthy calls with a time-out, ready at once.
 pub(crate) fn ready_with_timeout() -> Result<Group> {
-    with_timeout("healthy, tower, time-out, ready at once", Pace::Ready)
+    with_timeout("healthy, tower, time-out, ready at once", Readiness::Ready)
 }
 
 /// Healthy calls with a time-out, pending first: a timer runs.
 pub(crate) fn pending_with_timeout() -> Result<Group> {
-    with_timeout("healthy, tower, time-out, pending once", Pace::Pending)
+    with_timeout("healthy, tower, time-out, pending once", Readiness::Pending)
 }
 
-fn with_timeout(name: &'static str, pace: Pace) -> Result<Group> {
+fn with_timeout(name: &'static str, pace: Readiness) -> Result<Group> {
     let inputs = Inputs::healthy();
     let mut group = Group::new(name, &[1]);
     group.add(Subject::Bare, "", called(bare(pace), &inputs));
@@ -61,12 +61,12 @@ fn with_timeout(name: &'static str, pace: Pace) -> Result<Group> {
 pub(crate) fn rejected() -> Result<Group> {
     let (inputs, guarding) = (Inputs::healthy(), Guarding::Consecutive);
     let mut group = Group::new("rejected, tower", &[1]);
-    group.add(Subject::Bare, "", called(bare(Pace::Ready), &inputs));
+    group.add(Subject::Bare, "", called(bare(Readiness::Ready), &inputs));
     let breakers = guarding.breakers()?;
     breakers.breaker(KEY)?.trip();
-    let service = BreakerLayer::new(breakers, |_: &u64| KEY).layer(bare(Pace::Ready));
+    let service = BreakerLayer::new(breakers, |_: &u64| KEY).layer(bare(Readiness::Ready));
     group.add_rejecting(Subject::Tripwit, guarding, called(service, &inputs));
-    let peer = peers::tower_resilience(guarding)?.layer(bare(Pace::Ready));
+    let peer = peers::tower_resilience(guarding)?.layer(bare(Readiness::Ready));
     runtime()?.block_on(peer.force_open());
     group.add_rejecting(Subject::TowerResilience, guarding, called(peer, &inputs));
     Ok(group)
@@ -76,20 +76,20 @@ pub(crate) fn rejected() -> Result<Group> {
 pub(crate) fn failing() -> Result<Group> {
     let inputs = Inputs::failing(4, 5);
     let mut group = Group::new("failing below the threshold, tower", &[1]);
-    group.add(Subject::Bare, "", called(bare(Pace::Ready), &inputs));
+    group.add(Subject::Bare, "", called(bare(Readiness::Ready), &inputs));
     add_both(&mut group, Guarding::Consecutive, &inputs)?;
     Ok(group)
 }
 
 fn bare(
-    pace: Pace,
+    pace: Readiness,
 ) -> impl Service<u64, Response = u64, Error = Refused, Future: Send> + Clone + Send + Sync + 'static {
     service_fn(move |input| pace.work(input))
 }
 
 fn tripwit(
     guarding: Guarding,
-    pace: Pace,
+    pace: Readiness,
 ) -> Result<impl Service<u64, Response = u64, Error = ServiceError<Refused>> + Clone + Send + Sync + 'static>
 {
     Ok(BreakerLayer::new(guarding.breakers()?, |_: &u64| KEY).layer(bare(pace)))

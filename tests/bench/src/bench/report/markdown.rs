@@ -82,8 +82,8 @@ How it measures: all subjects of a table run in turns, in one process, for some 
 slows all of them down. Shown are the median of the nanoseconds a call and the quartiles about it; on two threads the slower one counts. The bare call
 is a function of a few nanoseconds that is never inlined, and every other row makes it too, unless it is rejected. A round whose last call
 ends as it should not ends the measurement. Tripwit runs with metrics on. A window by time is 10 ms long: tower-resilience goes through every call of its window at each call, so the shorter the window, the better it does.
-A reading of the clock is one of the operating system's (`std::time::Instant`), which every other breaker pays; Tripwit's own reading, by the processor's counter
-where Linux goes by it too, is shown beside it.
+A reading of the clock is one of the operating system's (`std::time::Instant`), which is what the others read where they read one; Tripwit's own, by the processor's
+counter where Linux goes by it too, is shown beside it.
 Memory: the host's part is what it asks its allocator for, the component's part is by how much the memory of instances grows that hold as many circuits.
 Cold start: a process of its own for each sample, from the first line of its `main` to the end of the first call. Swap: two threads call circuits at random every hundred
 microseconds or so, one call of ten fails; calls that a wait kept from being made count as having waited too.
