@@ -2,7 +2,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
-use crate::gate::{Admission, Answer, Authority, Ended, Gate, Keeping, MAX_COUNT, Outcome, View, Weight};
+use crate::gate::{
+    Admission, Answer, Authority, Ended, Gate, Held, Keeping, MAX_COUNT, Outcome, View, Weight,
+};
 use crate::lease::{Lease, Standing, Successes};
 use crate::words::{Mode, RejectionReason, State};
 
@@ -325,7 +327,93 @@ fn authorities() -> impl Strategy<Value = Authority> {
     ]
 }
 
+/// Leases that calls are mostly admitted by, with limits that are next to what they are held against.
+fn leases_of_now() -> impl Strategy<Value = Lease> {
+    let small = || prop::option::of(0..5_u64);
+    let plain = prop::bool::weighted(0.7);
+    (leases(), plain, small(), small(), small(), small()).prop_map(
+        |(lease, plain, until, before, slow_after, call_timeout)| Lease {
+            standing: if plain {
+                Standing::Admit(TICKET)
+            } else {
+                lease.standing
+            },
+            until: until.filter(|_| !plain),
+            successes: match lease.successes {
+                Successes::UpTo { count, .. } => Successes::UpTo {
+                    count: count % 3,
+                    before,
+                },
+                Successes::Each | Successes::Never => lease.successes,
+            },
+            slow_after,
+            call_timeout,
+            ..lease
+        },
+    )
+}
+
 proptest! {
+    /// The short ways decide as the whole lease does, where they decide at all.
+    #[test]
+    fn the_short_ways_say_what_the_lease_says(
+        lease in leases_of_now(), begun in 0..4_u64, took in 0..4_u64
+    ) {
+        let gate = gate(lease);
+        let view = gate.read().unwrap();
+        if let Some((reason, left)) = gate.reject_plainly(|| begun) {
+            let rejection = Answer::Reject { reason, retry_after: Some(left) };
+            prop_assert_eq!(view.answer(|| begun), rejection);
+            prop_assert!(lease.mode != Mode::Shadow);
+        }
+        let Some(held) = gate.admit_plainly(|| begun) else {
+            return Ok(());
+        };
+        let admission = held.admission().unwrap();
+        prop_assert_eq!(view.answer(|| begun), Answer::Admit(admission));
+        prop_assert_eq!(held.started(), lease.measures().then_some(begun));
+        prop_assert_eq!(held.call_timeout(), lease.call_timeout);
+        let now = begun + took;
+        let overran = lease.call_timeout.is_some_and(|limit| took > limit);
+        let ended = Ended {
+            outcome: if overran { Outcome::Timeout } else { Outcome::Success },
+            took: lease.measures().then_some(took),
+            at: Some(now),
+        };
+        let weight = view.weigh(&admission, ended);
+        if gate.succeed_plainly(held, || now) {
+            let kept = match weight {
+                Weight::Nothing => 0,
+                Weight::Keep { allowed } if allowed > 0 => 1,
+                other => return Err(TestCaseError::fail(format!("{other:?}"))),
+            };
+            prop_assert_eq!(gate.kept(), kept);
+        } else {
+            prop_assert!(!matches!(weight, Weight::Nothing | Weight::Keep { allowed: 1.. }), "{weight:?}");
+        }
+        cross(&gate, lease);
+        prop_assert!(!gate.succeed_plainly(held, || now), "under another lease");
+    }
+
+    #[test]
+    fn there_is_no_short_way_past_a_component_that_is_asked_or_has_failed(lease in leases(), failed: bool) {
+        let gate = gate(lease);
+        gate.close_locked();
+        let authority = if failed { Authority::Host } else { Authority::Component };
+        gate.publish_locked(&lease, 1, authority);
+        gate.open_locked();
+        prop_assert_eq!(gate.admit_plainly(|| 0), None);
+        prop_assert_eq!(gate.reject_plainly(|| 0), None);
+    }
+
+    #[test]
+    fn what_was_asked_for_or_is_not_recorded_ends_by_the_whole_lease(lease in leases()) {
+        let gate = gate(lease);
+        for held in [Held::asked(permit(), None, None), Held::unrecorded(None)] {
+            prop_assert!(!gate.succeed_plainly(held, || 0));
+        }
+    }
+
     #[test]
     fn a_lease_is_read_as_it_was_written(lease in leases(), incarnation: u64, authority in authorities()) {
         let gate = gate(up_to(1, None));
