@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use tripwit::tower::{BreakerLayer, ServiceError};
-use tripwit::{AttachError, Failure, RejectionReason, Verdict, classify};
+use tripwit::{AttachError, Failure, Policy, RejectionReason, State, Verdict, classify};
 
 use crate::support::{circuits, touchy, touchy_circuits};
 
@@ -165,6 +165,48 @@ async fn a_service_that_panics_when_it_is_called_has_failed() {
         RejectionReason::Open,
         "the probe failed, and its place is free"
     );
+}
+
+#[tokio::test]
+async fn a_service_goes_from_key_to_key_where_there_is_room_for_one() {
+    let (builder, _clock) = circuits(touchy());
+    let breakers = builder.max_circuits(1).build().unwrap();
+    let mut service = ServiceBuilder::new()
+        .layer(BreakerLayer::new(breakers.clone(), host))
+        .service(service_fn(async |request: Request| request.1));
+    let mut call = |host| service.call((host, Ok(200)));
+    for _ in 0..2 {
+        for host in ["a", "b"] {
+            assert_eq!(call(host).await.unwrap(), 200);
+            assert_eq!(breakers.len(), 1);
+        }
+    }
+    let under_way = call("b");
+    let error = call("a").await.unwrap_err();
+    assert!(matches!(error, ServiceError::Attach(_)), "{error}");
+    assert_eq!(under_way.await.unwrap(), 200);
+    assert_eq!(call("a").await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn a_service_goes_on_under_a_policy_that_is_swapped_in_and_its_call_under_way_is_stale() {
+    let (breakers, _clock) = touchy_circuits();
+    let mut service = ServiceBuilder::new()
+        .layer(BreakerLayer::new(breakers.clone(), host))
+        .service(service_fn(async |request: Request| {
+            tokio::task::yield_now().await;
+            request.1
+        }));
+    let mut under_way = std::pin::pin!(service.call(("a", Err("down"))));
+    std::future::poll_fn(|cx| Poll::Ready(assert!(under_way.as_mut().poll(cx).is_pending()))).await;
+    breakers
+        .swap(Policy::consecutive().unwrap(), touchy().failure_threshold(1))
+        .unwrap();
+    assert!(matches!(under_way.await, Err(ServiceError::Inner("down"))));
+    let status = breakers.breaker("a").unwrap().status();
+    assert_eq!((status.state, status.stale_results), (State::Closed, 1));
+    assert!(service.call(("a", Err("down"))).await.is_err());
+    assert_eq!(breakers.tripped(), ["a"]);
 }
 
 #[test]
