@@ -457,6 +457,82 @@ async fn a_task_that_panics_in_a_call_counts_as_a_failure() {
     assert_eq!(*heard.lock().unwrap(), [Operation::Trip]);
 }
 
+/// Polls a call once, and says whether that panicked.
+fn panics<T>(call: std::pin::Pin<&mut impl Future<Output = T>>) -> bool {
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    catch_unwind(AssertUnwindSafe(|| call.poll(&mut cx).is_ready())).is_err()
+}
+
+#[test]
+fn a_classification_that_panics_counts_as_a_failure_and_the_call_is_over() {
+    let (breakers, _clock) = touchy_circuits();
+    let breaker = breakers.breaker("sms").unwrap();
+    let undecided = breaker.classify(classify::by_value(|(): &()| panic!("undecided")));
+    for _ in 0..2 {
+        let mut call = std::pin::pin!(undecided.call(async { fine() }));
+        assert!(panics(call.as_mut()));
+        assert!(!panics(call), "polled again, it does nothing");
+    }
+    assert_eq!(
+        (breaker.state(), breaker.status().stale_results),
+        (State::Open, 0)
+    );
+}
+
+#[test]
+fn a_pending_call_that_a_panic_elsewhere_drops_counts_as_nothing() {
+    let (breakers, _clock) = touchy_circuits();
+    let breaker = breakers.breaker("sms").unwrap();
+    for _ in 0..2 {
+        let elsewhere = || {
+            let mut call = Box::pin(breaker.call(pending::<Result<(), ()>>()));
+            assert!(!panics(call.as_mut()));
+            panic!("elsewhere");
+        };
+        assert!(catch_unwind(AssertUnwindSafe(elsewhere)).is_err());
+    }
+    assert_eq!(
+        (breaker.state(), breaker.status().counts.failures),
+        (State::Closed, 0)
+    );
+}
+
+#[test]
+fn a_probe_that_panics_when_it_is_dropped_frees_its_place() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let (breakers, clock) = touchy_circuits();
+    let breaker = breakers.breaker("sms").unwrap();
+    breaker.trip();
+    clock.advance(Duration::from_secs(5));
+    let mut probe = Box::pin(breaker.call(async {
+        let _bomb = Bomb;
+        pending::<Result<(), ()>>().await
+    }));
+    assert!(!panics(probe.as_mut()));
+    assert!(breaker.acquire().is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(probe))).is_err());
+    breaker.call_blocking(fine).unwrap();
+    assert_eq!(breaker.state(), State::Closed);
+}
+
+#[test]
+fn a_probe_that_finds_no_timer_in_its_runtime_panics_and_frees_its_place() {
+    let (builder, clock) = circuits(touchy().call_timeout(Duration::from_secs(1)));
+    let breaker = builder.build().unwrap().breaker("sms").unwrap();
+    breaker.trip();
+    clock.advance(Duration::from_secs(5));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let probe = || runtime.block_on(breaker.call(pending::<Result<(), ()>>()));
+    assert!(catch_unwind(AssertUnwindSafe(probe)).is_err());
+    breaker.call_blocking(fine).unwrap();
+    assert_eq!(breaker.state(), State::Closed);
+}
+
 #[tokio::test]
 async fn a_fallback_answers_for_whatever_gives_no_value() {
     let (breakers, _clock) = touchy_circuits();
