@@ -301,6 +301,14 @@ mod tests {
         let told = counted.now();
         hands.count((10 * FRESH * TICKS + 1).wrapping_neg());
         assert!(counted.now() >= told);
+    fn while_another_thread_reads_the_clock_it_is_counted_on_for_ten_milliseconds() {
+        let hands = Hands::new();
+        let counted = hands.trusting();
+        let another = counted.measured.lock();
+        hands.pass(STALE);
+        assert!(!hands.reads(|| assert_tells(&counted, &hands, 10_000)));
+        drop(another);
+        assert!(hands.reads(|| assert_eq!(counted.now(), hands.time.get())));
     }
 
     /// Two measurements that agree are enough, and then nothing is left of what was.

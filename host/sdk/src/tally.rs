@@ -173,13 +173,14 @@ mod tests {
         let all = NUMBERS + 6;
         let meet = std::sync::Barrier::new(all);
         std::thread::scope(|threads| {
-            for _ in 0..all {
-                threads.spawn(|| {
-                    tally.add(OPEN);
-                    meet.wait();
-                    (0..100).for_each(|_| tally.add(SUCCESS));
-                });
-            }
+            let count = || {
+                tally.add(OPEN);
+                meet.wait();
+                (0..100).for_each(|_| tally.add(SUCCESS));
+            };
+            let threads: Vec<_> = (0..all).map(|_| threads.spawn(count)).collect();
+            // The scope alone does not wait until they have given their numbers back.
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
         let expected = all as u64;
         assert_eq!((tally.totals()[0], tally.totals()[4]), (100 * expected, expected));
