@@ -58,6 +58,18 @@ impl Anchor {
     }
 }
 
+impl Anchor {
+    /// No earlier than any time that was told by it, where the counter now shows what tells none.
+    pub(crate) fn last_told(&self, ticks: u64, within: u64) -> u64 {
+        let went_back = ticks.wrapping_sub(self.ticks) > u64::MAX / 2;
+        if went_back && self.rate != Rate::UNKNOWN {
+            self.time.saturating_add(within)
+        } else {
+            self.time
+        }
+    }
+}
+
 /// The newest anchor, for many readers and one writer at a time. Nobody waits: there are two places, and the one that is
 /// written is not the one that is read.
 pub(crate) struct Newest {

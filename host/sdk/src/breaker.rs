@@ -11,7 +11,7 @@ use crate::call::{Classified, Guarded};
 use crate::circuit::Circuit;
 use crate::classify::{Verdict, errors_are_failures};
 use crate::clock::nanoseconds;
-use crate::gate::{Held, Outcome};
+use crate::gate::{For, Held, Outcome};
 use crate::permit::{OwnedPermit, Permit};
 use crate::rejection::{CallError, Rejection};
 use crate::status::{Mode, State, Status, Transition};
@@ -215,7 +215,7 @@ impl Breaker {
     /// Asks to make one call. A healthy one takes a few instructions.
     #[inline(always)]
     pub(crate) fn hold(&self) -> Result<Held, Rejection> {
-        match self.circuit.gate.admit_plainly(|| self.now()) {
+        match self.circuit.gate.admit_plainly(|| self.stamp()) {
             Some(held) => Ok(held),
             None => self.hold_by_lease(),
         }
@@ -238,7 +238,12 @@ impl Breaker {
     /// Says how an admitted call ended.
     #[inline(always)]
     pub(crate) fn end(&self, held: Held, verdict: Verdict) {
-        if matches!(verdict, Verdict::Success) && self.circuit.gate.succeed_plainly(held, || self.now()) {
+        if matches!(verdict, Verdict::Success)
+            && self
+                .circuit
+                .gate
+                .succeed_plainly(held, |reading| self.read(reading))
+        {
             self.breakers.env.count(Ending::Ended(Outcome::Success));
         } else {
             self.settle(held, verdict);
@@ -280,8 +285,21 @@ impl Breaker {
     }
 
     #[inline(always)]
-    pub(crate) fn now(&self) -> u64 {
+    fn now(&self) -> u64 {
         self.breakers.env.clock.monotonic()
+    }
+
+    #[inline(always)]
+    pub(crate) fn stamp(&self) -> u64 {
+        self.breakers.env.clock.stamp()
+    }
+
+    #[inline(always)]
+    fn read(&self, reading: For) -> u64 {
+        match reading {
+            For::Length => self.stamp(),
+            For::Deadline => self.now(),
+        }
     }
 }
 

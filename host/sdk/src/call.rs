@@ -148,10 +148,15 @@ pin_project! {
 
     impl<F, B: Through> PinnedDrop for Guarded<F, B> {
         fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
-            // Whoever waited for the call has left it, which says nothing about it.
+            let mut this = this.project();
             if let Stage::Admitted(held) = *this.stage {
+                // A probe's place is free when the call is gone, and not before.
+                let gone = catch_unwind(AssertUnwindSafe(|| this.call.set(None)));
+                // Whoever waited for the call has left it, which says nothing about it.
                 this.on.breaker().settle(held, Verdict::Ignored);
+                if let Err(panic) = gone {
+                    resume_unwind(panic);
+                }
             }
         }
     }
@@ -201,10 +206,16 @@ where
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.as_mut().project();
+        let mut this = self.as_mut().project();
         // A call that is ready at once never writes down that it was admitted.
         let held = match std::mem::replace(this.stage, Stage::Over) {
-            Stage::New => this.on.breaker().hold()?,
+            Stage::New => match this.on.breaker().hold() {
+                Ok(held) => held,
+                Err(rejection) => {
+                    this.call.set(None);
+                    return Poll::Ready(Err(rejection.into()));
+                }
+            },
             Stage::Admitted(held) => held,
             Stage::Over => return Poll::Pending,
         };
@@ -252,7 +263,7 @@ impl<F, B: Through> Guarded<F, B> {
             if can_wait() {
                 let ran = held
                     .started()
-                    .map_or(0, |started| breaker.now().saturating_sub(started));
+                    .map_or(0, |started| breaker.stamp().saturating_sub(started));
                 let limit = held.call_timeout().unwrap_or(u64::MAX);
                 let left = Duration::from_nanos(limit.saturating_sub(ran));
                 this.timer.set(Some(tokio::time::sleep(left)));
@@ -264,8 +275,11 @@ impl<F, B: Through> Guarded<F, B> {
         ready!(timer.poll(cx));
         let held = *held;
         *this.stage = Stage::Over;
+        let gone = catch_unwind(AssertUnwindSafe(|| this.call.set(None)));
         breaker.time_out(held);
-        this.call.set(None);
+        if let Err(panic) = gone {
+            resume_unwind(panic);
+        }
         Poll::Ready(CallError::TimedOut {
             key: breaker.key().into(),
             after: Duration::from_nanos(held.call_timeout().unwrap_or_default()),

@@ -18,6 +18,12 @@ pub trait Clock: Send + Sync {
     /// A reading below an earlier one counts as that earlier one, so waits last until the clock has caught up.
     fn monotonic(&self) -> u64;
 
+    /// When something begins or ends, of which only the length matters. Where that takes less long, readings of two threads
+    /// may be out of order by less than a microsecond. Default: [`monotonic`](Self::monotonic).
+    fn stamp(&self) -> u64 {
+        self.monotonic()
+    }
+
     /// The time of day, for people and telemetry only.
     fn wall(&self) -> SystemTime;
 
@@ -31,6 +37,10 @@ pub trait Clock: Send + Sync {
 impl<C: Clock + ?Sized> Clock for Arc<C> {
     fn monotonic(&self) -> u64 {
         (**self).monotonic()
+    }
+
+    fn stamp(&self) -> u64 {
+        (**self).stamp()
     }
 
     fn wall(&self) -> SystemTime {
@@ -108,22 +118,24 @@ impl Pace {
         Self(Instant::now())
     }
 
-    /// Sleeps for as long as the last bit took.
+    /// Sleeps for as long as the last bit took, and not for all of what something else took meanwhile.
     #[expect(
         clippy::disallowed_methods,
         reason = "nothing waits for it but the rest of the work"
     )]
     pub(crate) fn make_way(&mut self) {
-        std::thread::sleep(self.0.elapsed());
+        std::thread::sleep(self.0.elapsed().min(LONGEST_PAUSE));
         *self = Self::begin();
     }
 }
+
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// The clocks of the operating system. The default.
 ///
 /// On Linux on x86-64, where the system's own clock goes by the processor's counter (its clock source is `tsc`), the clock
 /// that decisions are taken on is read once a millisecond at most, and between two readings the counter is, which takes
-/// about half the time. It is then never early, and two microseconds late at most; ten while another thread is held up in a
+/// about half the time ([`stamp`](Clock::stamp) a third). It is then never early, and two microseconds late at most; ten while another thread is held up in a
 /// reading. Elsewhere, and where the clock source cannot be looked up below /sys, each reading is one of the system's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
@@ -131,12 +143,12 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[inline]
     fn monotonic(&self) -> u64 {
-        static COUNTED: LazyLock<Option<Counted<Processor>>> =
-            LazyLock::new(|| Processor::trusted().map(Counted::new));
-        match &*COUNTED {
-            Some(counted) => counted.now(),
-            None => since_start(),
-        }
+        COUNTED.as_ref().map_or_else(since_start, Counted::now)
+    }
+
+    #[inline]
+    fn stamp(&self) -> u64 {
+        COUNTED.as_ref().map_or_else(since_start, Counted::stamp)
     }
 
     #[expect(
@@ -153,6 +165,9 @@ impl Clock for SystemClock {
     }
 }
 
+static COUNTED: LazyLock<Option<Counted<Processor>>> =
+    LazyLock::new(|| Processor::trusted().map(Counted::new));
+
 /// Nanoseconds by the system's clock since it was first asked.
 #[expect(
     clippy::disallowed_methods,
@@ -168,6 +183,11 @@ impl Source for Processor {
     #[inline(always)]
     fn ticks(&self) -> u64 {
         self.ticks()
+    }
+
+    #[inline(always)]
+    fn ticks_in_order(&self) -> u64 {
+        self.ticks_in_order()
     }
 
     fn time(&self) -> u64 {
@@ -324,6 +344,24 @@ mod tests {
             assert!(told >= latest, "{told} is told after {latest}");
             latest = told;
         }
+    }
+
+    /// Of two threads that tell each other what they were told.
+    #[test]
+    fn the_system_clock_does_not_step_back_from_one_thread_to_another() {
+        let latest = AtomicU64::new(0);
+        let tell = || {
+            for _ in 0..200_000 {
+                let seen = latest.load(Ordering::Acquire);
+                let told = SystemClock.monotonic();
+                assert!(told >= seen, "{told} is told after {seen}");
+                latest.store(told, Ordering::Release);
+            }
+        };
+        std::thread::scope(|threads| {
+            threads.spawn(tell);
+            tell();
+        });
     }
 
     #[test]

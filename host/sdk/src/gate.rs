@@ -71,6 +71,15 @@ pub(crate) enum Outcome {
     Ignored,
 }
 
+/// What a reading of the clock is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum For {
+    /// How long a call took.
+    Length,
+    /// Whether an instant is there that the component named.
+    Deadline,
+}
+
 /// What a lease says about a call that wants to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -234,9 +243,9 @@ impl Gate {
     }
 
     /// Admits a call by a plain lease: what a healthy call comes to, in as few steps as it takes. `None`: look at the lease.
-    /// `now` is asked for only where it matters.
+    /// `stamp` is asked for only where it matters.
     #[inline(always)]
-    pub(crate) fn admit_plainly(&self, now: impl FnOnce() -> u64) -> Option<Held> {
+    pub(crate) fn admit_plainly(&self, stamp: impl FnOnce() -> u64) -> Option<Held> {
         let (sequence, admission, call_timeout) = self.look(PLAIN, |words, sequence| {
             let admission = Admission {
                 ticket: words.ticket.load(Ordering::Relaxed),
@@ -254,16 +263,16 @@ impl Gate {
             admission,
             started: match sequence & MEASURED {
                 0 => NONE,
-                _ => now(),
+                _ => stamp(),
             },
             call_timeout,
         })
     }
 
     /// Settles the success of a call that was admitted plainly, if that lease still stands and has room for it. Else look at
-    /// the lease. `now` is asked for only where it matters.
+    /// the lease. `now` is asked for only where it matters, and told what for.
     #[inline(always)]
-    pub(crate) fn succeed_plainly(&self, held: Held, now: impl FnOnce() -> u64) -> bool {
+    pub(crate) fn succeed_plainly(&self, held: Held, now: impl FnOnce(For) -> u64) -> bool {
         let stands = self.words.sequence.load(Ordering::Acquire) == held.sequence;
         match held.sequence & SIMPLE {
             0 => stands && self.succeed_by_words(held.sequence, held.started, now),
@@ -273,10 +282,13 @@ impl Gate {
 
     /// The same where it means something that a call succeeds, or how long it took.
     #[inline]
-    fn succeed_by_words(&self, sequence: u64, started: u64, now: impl FnOnce() -> u64) -> bool {
+    fn succeed_by_words(&self, sequence: u64, started: u64, now: impl FnOnce(For) -> u64) -> bool {
         let words = &self.words;
         if sequence & (MEASURED | BY_CLOCK) != 0 {
-            let now = now();
+            let now = now(match sequence & BY_CLOCK {
+                0 => For::Length,
+                _ => For::Deadline,
+            });
             let took = match sequence & MEASURED {
                 0 => 0,
                 _ => now.saturating_sub(started),

@@ -4,9 +4,10 @@
 pub(crate) struct Processor;
 
 impl Processor {
-    /// Linux has seen to it that the counter is steady, and the same on every processor, before it goes by it itself.
+    /// Linux has seen to it that the counter is steady, and the same on every processor, before it goes by it itself. And it
+    /// must be there to be read in order, which all processors since 2008 have, but not each virtual one.
     pub(crate) fn trusted() -> Option<Self> {
-        if !cfg!(target_arch = "x86_64") {
+        if !reads_in_order() {
             return None;
         }
         const GOES_BY: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -14,7 +15,7 @@ impl Processor {
         (goes_by.trim_end() == "tsc").then_some(Self)
     }
 
-    /// One that never goes on where there is none to read.
+    /// One that never goes on where there is none to read. May be read ahead of what stands before it in the program.
     #[inline(always)]
     pub(crate) fn ticks(&self) -> u64 {
         #[cfg(target_arch = "x86_64")]
@@ -22,4 +23,21 @@ impl Processor {
         #[cfg(not(target_arch = "x86_64"))]
         0
     }
+
+    /// Read when all that stands before it in the program has been done.
+    #[inline(always)]
+    pub(crate) fn ticks_in_order(&self) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        return safe_arch::read_timestamp_counter_p(&mut 0);
+        #[cfg(not(target_arch = "x86_64"))]
+        0
+    }
+}
+
+/// Whether there is the instruction `rdtscp`.
+fn reads_in_order() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return core::arch::x86_64::__cpuid(0x8000_0001).edx & 1 << 27 != 0;
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }

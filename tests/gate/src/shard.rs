@@ -208,7 +208,7 @@ impl Shard {
 
     fn settle(&self, caller: &Caller, permit: &Admission, outcome: Outcome) -> Said {
         let stands =
-            |held| self.flaw == Flaw::TrustsPlainLease || self.gate.succeed_plainly(held, || self.now());
+            |held| self.flaw == Flaw::TrustsPlainLease || self.gate.succeed_plainly(held, |_| self.now());
         if self.is_plain_enough() && outcome == Outcome::Success && caller.plain.is_some_and(stands) {
             return Said::Nothing;
         }

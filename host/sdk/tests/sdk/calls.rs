@@ -8,7 +8,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tripwit::settings::Consecutive;
-use tripwit::{CallError, Clock, Failure, Mode, Operation, RejectionReason, State, Verdict, classify};
+use tripwit::{
+    Breaker, CallError, Clock, Failure, Mode, Operation, RejectionReason, State, Verdict, classify,
+};
 
 use crate::support::{circuits, fine, moves, refused, touchy, touchy_circuits};
 
@@ -143,7 +145,7 @@ fn a_panic_counts_as_a_failure_and_goes_on() {
 
 #[test]
 fn a_permit_taken_and_dropped_while_unwinding_counts_as_nothing() {
-    struct Calls(tripwit::Breaker);
+    struct Calls(Breaker);
     impl Drop for Calls {
         fn drop(&mut self) {
             drop(self.0.acquire().unwrap());
@@ -495,6 +497,67 @@ fn a_pending_call_that_a_panic_elsewhere_drops_counts_as_nothing() {
         (breaker.state(), breaker.status().counts.failures),
         (State::Closed, 0)
     );
+}
+
+/// Asks for a place when it is dropped, and writes down whether there was one.
+struct Asks(Breaker, Arc<AtomicUsize>);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        if self.0.acquire().is_ok() {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn a_probe_keeps_its_place_until_it_is_gone() {
+    let (breakers, clock) = touchy_circuits();
+    let breaker = breakers.breaker("sms").unwrap();
+    breaker.trip();
+    clock.advance(Duration::from_secs(5));
+    let places = Arc::new(AtomicUsize::new(0));
+    let asks = Asks(breaker.clone(), places.clone());
+    let mut probe = Box::pin(breaker.call(async {
+        let _asks = asks;
+        pending::<Result<(), ()>>().await
+    }));
+    assert!(!panics(probe.as_mut()));
+    drop(probe);
+    assert_eq!(places.load(Ordering::Relaxed), 0);
+    assert!(breaker.acquire().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_runs_too_long_keeps_its_place_until_it_is_gone() {
+    let (builder, clock) = circuits(touchy().call_timeout(Duration::from_secs(1)));
+    let breaker = builder.build().unwrap().breaker("sms").unwrap();
+    breaker.trip();
+    clock.advance(Duration::from_secs(5));
+    let places = Arc::new(AtomicUsize::new(0));
+    let asks = Asks(breaker.clone(), places.clone());
+    let probe = breaker.call(async {
+        let _asks = asks;
+        pending::<Result<(), ()>>().await
+    });
+    assert!(matches!(probe.await, Err(CallError::TimedOut { .. })));
+    assert_eq!(places.load(Ordering::Relaxed), 0);
+    assert_eq!(breaker.state(), State::Open);
+}
+
+#[test]
+fn what_a_rejected_call_holds_is_dropped_at_once() {
+    let (breakers, _clock) = touchy_circuits();
+    let breaker = breakers.breaker("sms").unwrap();
+    breaker.trip();
+    let held = Arc::new(());
+    let captured = held.clone();
+    let mut call = Box::pin(breaker.call(async move {
+        let _captured = captured;
+        Ok::<(), ()>(())
+    }));
+    assert!(!panics(call.as_mut()));
+    assert_eq!(Arc::strong_count(&held), 1);
 }
 
 #[test]

@@ -198,7 +198,8 @@ async fn a_service_goes_on_under_a_policy_that_is_swapped_in_and_its_call_under_
             request.1
         }));
     let mut under_way = std::pin::pin!(service.call(("a", Err("down"))));
-    std::future::poll_fn(|cx| Poll::Ready(assert!(under_way.as_mut().poll(cx).is_pending()))).await;
+    let pending = std::future::poll_fn(|cx| Poll::Ready(under_way.as_mut().poll(cx).is_pending()));
+    assert!(pending.await);
     breakers
         .swap(Policy::consecutive().unwrap(), touchy().failure_threshold(1))
         .unwrap();
