@@ -118,7 +118,7 @@ impl Pace {
         Self(Instant::now())
     }
 
-    /// Sleeps for as long as the last bit took, and not for all of what something else took meanwhile.
+    /// Sleeps for as long as the last bit took, and two milliseconds at most, should it have waited for something else.
     #[expect(
         clippy::disallowed_methods,
         reason = "nothing waits for it but the rest of the work"
@@ -134,9 +134,10 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 /// The clocks of the operating system. The default.
 ///
 /// On Linux on x86-64, where the system's own clock goes by the processor's counter (its clock source is `tsc`), the clock
-/// that decisions are taken on is read once a millisecond at most, and between two readings the counter is, which takes
-/// about half the time ([`stamp`](Clock::stamp) a third). It is then never early, and two microseconds late at most; ten while another thread is held up in a
-/// reading. Elsewhere, and where the clock source cannot be looked up below /sys, each reading is one of the system's clock.
+/// that decisions are taken on is read once a millisecond at most, and between two readings the counter is, which takes less
+/// time ([`stamp`](Clock::stamp) about half). It is then never early, and two microseconds late at most; ten while another
+/// thread is held up in a reading. Elsewhere, and where the clock source cannot be looked up below /sys, each reading is one
+/// of the system's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

@@ -1,6 +1,6 @@
 //! A clock that is read seldom, and a counter that is read instead.
 //!
-//! The operating system's clock costs some 40 ns a reading on many machines, the processor's counter a quarter of it, and a
+//! The operating system's clock costs 20 to 40 ns a reading on many machines, the processor's counter a third of it, and a
 //! call under a time-out takes two readings. So the clock is read once a millisecond, and what has passed since is counted.
 //!
 //! What is told is never ahead of the clock, and two microseconds late at most, or ten while another thread is at a

@@ -5,7 +5,7 @@ pub(crate) struct Processor;
 
 impl Processor {
     /// Linux has seen to it that the counter is steady, and the same on every processor, before it goes by it itself. And it
-    /// must be there to be read in order, which all processors since 2008 have, but not each virtual one.
+    /// must be there to be read in order, which some virtual machines hide.
     pub(crate) fn trusted() -> Option<Self> {
         if !reads_in_order() {
             return None;

@@ -75,6 +75,7 @@ fn add_clock_readings(group: &mut Group) {
     let name = clock_reading_beside(group.name);
     group.add_named(&name, SYSTEMS, reading(system_clock));
     group.add_named(&name, "Tripwit's", reading(|| SystemClock.monotonic()));
+    group.add_named(&name, "Tripwit's, of lengths", reading(|| SystemClock.stamp()));
 }
 
 fn reading(read: fn() -> u64) -> Start {

@@ -31,7 +31,8 @@ const REASONS: [(&str, &str); 6] = [
     (
         "rejected call",
         "A rejection takes the time that is left and a copy of the circuit's key along, and is counted. Done so far: a short key \
-         is copied rather than counted, and the clock is half as long to read where Linux goes by the processor's counter; before that it was 2.2, then 1.8.",
+         is copied rather than counted, and the clock is shorter to read where Linux goes by the processor's counter; before \
+         that it was 2.2, then 1.8.",
     ),
     (
         "failing call",
