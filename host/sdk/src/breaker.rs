@@ -212,6 +212,12 @@ impl Breaker {
             .status(&self.breakers.env, &self.circuit)
     }
 
+    /// Asks to make a call that is healthy, under the simplest of leases. `None`: it may be, or not.
+    #[inline(always)]
+    pub(crate) fn hold_simply(&self) -> Option<Held> {
+        self.circuit.gate.admit_simply()
+    }
+
     /// Asks to make one call. A healthy one takes a few instructions.
     #[inline(always)]
     pub(crate) fn hold(&self) -> Result<Held, Rejection> {

@@ -54,7 +54,27 @@ impl<'a, C> Classified<'a, C> {
     where
         C: Classify<T, E>,
     {
-        let held = self.breaker.hold()?;
+        // Twice the same, so that the shortest way is not held up by what the others keep.
+        match self.breaker.hold_simply() {
+            Some(held) => self.make(held, call),
+            None => self.call_by_lease(call),
+        }
+    }
+
+    #[inline(never)]
+    fn call_by_lease<T, E>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>>
+    where
+        C: Classify<T, E>,
+    {
+        self.make(self.breaker.hold()?, call)
+    }
+
+    /// Makes a call that was admitted.
+    #[inline(always)]
+    fn make<T, E>(&self, held: Held, call: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>>
+    where
+        C: Classify<T, E>,
+    {
         let made = || {
             let result = call();
             let verdict = self.classify.classify(&result);

@@ -38,6 +38,17 @@ struct Words {
     call_timeout: AtomicU64,
 }
 
+impl Words {
+    #[inline(always)]
+    fn admission(&self) -> Admission {
+        Admission {
+            ticket: self.ticket.load(Ordering::Relaxed),
+            generation: self.generation.load(Ordering::Relaxed),
+            incarnation: self.incarnation.load(Ordering::Relaxed),
+        }
+    }
+}
+
 struct Kept(AtomicU64);
 
 /// A lease as one moment showed it.
@@ -247,11 +258,7 @@ impl Gate {
     #[inline(always)]
     pub(crate) fn admit_plainly(&self, stamp: impl FnOnce() -> u64) -> Option<Held> {
         let (sequence, admission, call_timeout) = self.look(PLAIN, |words, sequence| {
-            let admission = Admission {
-                ticket: words.ticket.load(Ordering::Relaxed),
-                generation: words.generation.load(Ordering::Relaxed),
-                incarnation: words.incarnation.load(Ordering::Relaxed),
-            };
+            let admission = words.admission();
             let call_timeout = match sequence & MEASURED {
                 0 => NONE,
                 _ => words.call_timeout.load(Ordering::Relaxed),
@@ -266,6 +273,17 @@ impl Gate {
                 _ => stamp(),
             },
             call_timeout,
+        })
+    }
+
+    /// The same by a lease that is simple as well as plain, under which there is nothing else to know.
+    #[inline(always)]
+    pub(crate) fn admit_simply(&self) -> Option<Held> {
+        self.look(SIMPLE, |words, sequence| Held {
+            sequence,
+            admission: words.admission(),
+            started: NONE,
+            call_timeout: NONE,
         })
     }
 

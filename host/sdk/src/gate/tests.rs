@@ -366,9 +366,12 @@ proptest! {
             prop_assert_eq!(view.answer(|| begun), rejection);
             prop_assert!(lease.mode != Mode::Shadow);
         }
+        let simply = gate.admit_simply();
         let Some(held) = gate.admit_plainly(|| begun) else {
+            prop_assert!(simply.is_none());
             return Ok(());
         };
+        prop_assert!(simply.is_none_or(|simply| simply == held));
         let admission = held.admission().unwrap();
         prop_assert_eq!(view.answer(|| begun), Answer::Admit(admission));
         prop_assert_eq!(held.started(), lease.measures().then_some(begun));
