@@ -56,9 +56,7 @@ impl Anchor {
         let passed = (u128::from(ticks) * u128::from(self.rate.0)) >> 32;
         (passed <= u128::from(within)).then(|| self.time.saturating_add(passed as u64))
     }
-}
 
-impl Anchor {
     /// No earlier than any time that was told by it, where the counter now shows what tells none.
     pub(crate) fn last_told(&self, ticks: u64, within: u64) -> u64 {
         let went_back = ticks.wrapping_sub(self.ticks) > u64::MAX / 2;

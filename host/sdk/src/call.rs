@@ -168,15 +168,11 @@ pin_project! {
 
     impl<F, B: Through> PinnedDrop for Guarded<F, B> {
         fn drop(this: Pin<&mut Self>) {
-            let mut this = this.project();
+            let this = this.project();
             if let Stage::Admitted(held) = *this.stage {
-                // A probe's place is free when the call is gone, and not before.
-                let gone = catch_unwind(AssertUnwindSafe(|| this.call.set(None)));
                 // Whoever waited for the call has left it, which says nothing about it.
-                this.on.breaker().settle(held, Verdict::Ignored);
-                if let Err(panic) = gone {
-                    resume_unwind(panic);
-                }
+                let settle = || this.on.breaker().settle(held, Verdict::Ignored);
+                give_up(this.call, settle);
             }
         }
     }
@@ -295,15 +291,20 @@ impl<F, B: Through> Guarded<F, B> {
         ready!(timer.poll(cx));
         let held = *held;
         *this.stage = Stage::Over;
-        let gone = catch_unwind(AssertUnwindSafe(|| this.call.set(None)));
-        breaker.time_out(held);
-        if let Err(panic) = gone {
-            resume_unwind(panic);
-        }
+        give_up(this.call, || breaker.time_out(held));
         Poll::Ready(CallError::TimedOut {
             key: breaker.key().into(),
             after: Duration::from_nanos(held.call_timeout().unwrap_or_default()),
         })
+    }
+}
+
+/// Drops a call and then settles it, whatever it does in the end: a probe's place is free when the call is gone, and not before.
+fn give_up<F>(mut call: Pin<&mut Option<F>>, settle: impl FnOnce()) {
+    let gone = catch_unwind(AssertUnwindSafe(|| call.set(None)));
+    settle();
+    if let Err(panic) = gone {
+        resume_unwind(panic);
     }
 }
 

@@ -236,6 +236,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_key_of_up_to_23_bytes_is_copied() {
+        assert!(!Key::new("k".repeat(23)).is_heap_allocated());
+        assert!(Key::new("k".repeat(24)).is_heap_allocated());
+    }
+
+    #[test]
     fn strikes_count_within_one_minute() {
         let mut strikes = Strikes::default();
         assert!(!strikes.add(0, 3));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::counted::{Counted, Source};
+use crate::counted::Counted;
 use crate::processor::Processor;
 
 /// Where a breaker reads the time.
@@ -174,26 +174,10 @@ static COUNTED: LazyLock<Option<Counted<Processor>>> =
     clippy::disallowed_methods,
     reason = "this is the module that reads the clock"
 )]
-fn since_start() -> u64 {
+pub(crate) fn since_start() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let start = *START.get_or_init(Instant::now);
     nanoseconds(start.elapsed())
-}
-
-impl Source for Processor {
-    #[inline(always)]
-    fn ticks(&self) -> u64 {
-        self.ticks()
-    }
-
-    #[inline(always)]
-    fn ticks_in_order(&self) -> u64 {
-        self.ticks_in_order()
-    }
-
-    fn time(&self) -> u64 {
-        since_start()
-    }
 }
 
 /// A clock that stands still until it is told otherwise. For tests.

@@ -249,4 +249,15 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn the_docs_say_how_many_threads_count_for_themselves() {
+        let threads = crate::thread_number::NUMBERS;
+        for said in [
+            format!("no more than {threads} threads"),
+            format!("all {threads} places"),
+        ] {
+            assert!(docs().contains(&said), "docs/telemetry.md must say: {said}");
+        }
+    }
 }

@@ -1,5 +1,8 @@
 //! The processor's own counter of time.
 
+use crate::clock::since_start;
+use crate::counted::Source;
+
 /// Where it can be trusted.
 pub(crate) struct Processor;
 
@@ -14,23 +17,28 @@ impl Processor {
         let goes_by = std::fs::read_to_string(GOES_BY).ok()?;
         (goes_by.trim_end() == "tsc").then_some(Self)
     }
+}
 
-    /// One that never goes on where there is none to read. May be read ahead of what stands before it in the program.
+/// The counter never goes on where there is none to read.
+impl Source for Processor {
     #[inline(always)]
-    pub(crate) fn ticks(&self) -> u64 {
+    fn ticks(&self) -> u64 {
         #[cfg(target_arch = "x86_64")]
         return safe_arch::read_timestamp_counter();
         #[cfg(not(target_arch = "x86_64"))]
         0
     }
 
-    /// Read when all that stands before it in the program has been done.
     #[inline(always)]
-    pub(crate) fn ticks_in_order(&self) -> u64 {
+    fn ticks_in_order(&self) -> u64 {
         #[cfg(target_arch = "x86_64")]
         return safe_arch::read_timestamp_counter_p(&mut 0);
         #[cfg(not(target_arch = "x86_64"))]
         0
+    }
+
+    fn time(&self) -> u64 {
+        since_start()
     }
 }
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use tripwit::settings::Consecutive;
 use tripwit::{
-    Breaker, CallError, Clock, Failure, Mode, Operation, RejectionReason, State, Verdict, classify,
+    Breaker, Breakers, CallError, Clock, Failure, ManualClock, Mode, Operation, RejectionReason, State,
+    Verdict, classify,
 };
 
 use crate::support::{circuits, fine, moves, refused, touchy, touchy_circuits};
@@ -18,6 +19,14 @@ fn reason<T, E>(result: Result<T, CallError<E>>) -> Option<RejectionReason> {
     result
         .err()
         .and_then(|error| error.rejection().map(tripwit::Rejection::reason))
+}
+
+/// A circuit that was open until now: the next call is a probe.
+fn about_to_probe(breakers: &Breakers, clock: &ManualClock) -> Breaker {
+    let breaker = breakers.breaker("sms").unwrap();
+    breaker.trip();
+    clock.advance(Duration::from_secs(5));
+    breaker
 }
 
 #[test]
@@ -80,9 +89,7 @@ fn a_success_between_failures_sets_their_count_to_zero() {
 #[test]
 fn one_probe_at_a_time_and_the_others_are_told_why() {
     let (breakers, clock) = touchy_circuits();
-    let breaker = breakers.breaker("sms").unwrap();
-    breaker.trip();
-    clock.advance(Duration::from_secs(5));
+    let breaker = about_to_probe(&breakers, &clock);
     let probe = breaker.acquire().unwrap();
     assert_eq!(breaker.state(), State::HalfOpen);
     assert_eq!(
@@ -97,9 +104,7 @@ fn one_probe_at_a_time_and_the_others_are_told_why() {
 #[test]
 fn a_permit_that_is_dropped_frees_the_place_of_its_probe() {
     let (breakers, clock) = touchy_circuits();
-    let breaker = breakers.breaker("sms").unwrap();
-    breaker.trip();
-    clock.advance(Duration::from_secs(5));
+    let breaker = about_to_probe(&breakers, &clock);
     drop(breaker.acquire().unwrap());
     drop(breaker.acquire_owned().unwrap());
     assert_eq!(breaker.state(), State::HalfOpen);
@@ -429,9 +434,7 @@ async fn without_a_limit_a_call_may_run_as_long_as_it_likes() {
 #[tokio::test]
 async fn a_call_that_is_dropped_half_way_counts_as_nothing() {
     let (breakers, clock) = touchy_circuits();
-    let breaker = breakers.breaker("sms").unwrap();
-    breaker.trip();
-    clock.advance(Duration::from_secs(5));
+    let breaker = about_to_probe(&breakers, &clock);
     {
         let mut probe = std::pin::pin!(breaker.call(pending::<Result<(), ()>>()));
         let polled = poll_fn(|cx| Poll::Ready(probe.as_mut().poll(cx).is_pending())).await;
@@ -513,9 +516,7 @@ impl Drop for Asks {
 #[test]
 fn a_probe_keeps_its_place_until_it_is_gone() {
     let (breakers, clock) = touchy_circuits();
-    let breaker = breakers.breaker("sms").unwrap();
-    breaker.trip();
-    clock.advance(Duration::from_secs(5));
+    let breaker = about_to_probe(&breakers, &clock);
     let places = Arc::new(AtomicUsize::new(0));
     let asks = Asks(breaker.clone(), places.clone());
     let mut probe = Box::pin(breaker.call(async {
@@ -531,9 +532,7 @@ fn a_probe_keeps_its_place_until_it_is_gone() {
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_runs_too_long_keeps_its_place_until_it_is_gone() {
     let (builder, clock) = circuits(touchy().call_timeout(Duration::from_secs(1)));
-    let breaker = builder.build().unwrap().breaker("sms").unwrap();
-    breaker.trip();
-    clock.advance(Duration::from_secs(5));
+    let breaker = about_to_probe(&builder.build().unwrap(), &clock);
     let places = Arc::new(AtomicUsize::new(0));
     let asks = Asks(breaker.clone(), places.clone());
     let probe = breaker.call(async {
@@ -569,9 +568,7 @@ fn a_probe_that_panics_when_it_is_dropped_frees_its_place() {
         }
     }
     let (breakers, clock) = touchy_circuits();
-    let breaker = breakers.breaker("sms").unwrap();
-    breaker.trip();
-    clock.advance(Duration::from_secs(5));
+    let breaker = about_to_probe(&breakers, &clock);
     let mut probe = Box::pin(breaker.call(async {
         let _bomb = Bomb;
         pending::<Result<(), ()>>().await
@@ -586,9 +583,7 @@ fn a_probe_that_panics_when_it_is_dropped_frees_its_place() {
 #[test]
 fn a_probe_that_finds_no_timer_in_its_runtime_panics_and_frees_its_place() {
     let (builder, clock) = circuits(touchy().call_timeout(Duration::from_secs(1)));
-    let breaker = builder.build().unwrap().breaker("sms").unwrap();
-    breaker.trip();
-    clock.advance(Duration::from_secs(5));
+    let breaker = about_to_probe(&builder.build().unwrap(), &clock);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let probe = || runtime.block_on(breaker.call(pending::<Result<(), ()>>()));
     assert!(catch_unwind(AssertUnwindSafe(probe)).is_err());
@@ -625,7 +620,7 @@ fn guarded_futures_are_send_when_the_call_is() {
 
 #[test]
 fn cycles_close_a_circuit_of_the_outbox_policy() {
-    let breakers = tripwit::Breakers::builder(tripwit::Policy::outbox().unwrap())
+    let breakers = Breakers::builder(tripwit::Policy::outbox().unwrap())
         .settings(tripwit::settings::Outbox::default().cooldown_count(1))
         .shards(2)
         .build()
